@@ -1,0 +1,1 @@
+"""Chat platforms behind one contract."""

@@ -1,0 +1,1 @@
+"""The engine's doors to the machine: git, files, paths, locks."""

@@ -1,0 +1,269 @@
+"""Values that cross the engine's border: plain, frozen, and made of what JSON can hold.
+
+Paths below a workspace root are ``str`` in the file system encoding with ``surrogateescape``, so that names of any
+bytes survive; ``/`` separates their parts and none is absolute. Times are UTC.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class EntryKind(StrEnum):
+    """What stands at a path."""
+
+    FILE = "file"
+    SYMLINK = "symlink"
+    DIRECTORY = "directory"
+    REPOSITORY = "repository"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a capture knows of one path.
+
+    ``mode`` holds the permission bits (``0o7777``). ``oid`` is the git blob id of a file's bytes or a symlink's
+    target, the commit of a nested repository, ``None`` for a directory.
+    """
+
+    kind: EntryKind
+    mode: int
+    oid: str | None
+
+
+class GapReason(StrEnum):
+    """Why a checkpoint did not capture something."""
+
+    NESTED_REPOSITORY = "nested git repository"
+    TOO_LARGE = "too large"
+    UNREADABLE = "unreadable"
+    SECRET = "looks like a secret"  # noqa: S105 - a reason, not a password
+    SPECIAL = "not a regular file"
+    CHANGING = "changed while it was read"
+    EXCLUDED = "excluded"
+    STORE = "Takeback's own store"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something a checkpoint did not capture.
+
+    ``older`` says that the checkpoint still holds the content captured last, which is not the content at that time.
+    """
+
+    path: str
+    reason: GapReason
+    detail: str = ""
+    older: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRef:
+    """Who asked: a chat, its session, and the turn within it, as the caller names them."""
+
+    chat: str
+    session: str
+    turn: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a workspace allows; a size is in bytes."""
+
+    max_snapshots: int = 20
+    max_file_size_bytes: int = 10 * 1024 * 1024
+    max_source_files: int = 50_000
+    large_checkpoint_bytes: int = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A guarded directory tree.
+
+    ``root`` is the real path the store knows it by, ``cwd`` the real path where commands run (``root`` or below),
+    ``hash`` names it in the store.
+    """
+
+    root: str
+    cwd: str
+    hash: str
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStats:
+    """How much changed; binary files count as files without lines."""
+
+    files: int
+    insertions: int
+    deletions: int
+
+
+class CheckpointKind(StrEnum):
+    """What a checkpoint was taken for."""
+
+    TURN = "turn"
+    SAFETY = "safety"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A durable, named capture; ``id`` (40 hex digits) never changes.
+
+    ``sequence`` orders the checkpoints of one workspace. ``stats`` is what the turn changed after it, as far as known.
+    ``replaced_head`` is the caller's note on a safety checkpoint: the conversation head at that moment.
+    """
+
+    id: str
+    sequence: int
+    kind: CheckpointKind
+    reason: str
+    taken_at: datetime
+    turn: TurnRef | None = None
+    stats: ChangeStats | None = None
+    gaps: tuple[Gap, ...] = ()
+    restore_token: str | None = None
+    replaced_head: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointResult:
+    """The checkpoint that covers the moment, whether it is new, and what has to be said.
+
+    ``checkpoint`` is ``None`` only where none could be taken; ``notes`` then says why.
+    """
+
+    checkpoint: Checkpoint | None
+    created: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path as it was and as it is; ``None`` where nothing stands."""
+
+    path: str
+    before: Entry | None
+    after: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What every tool needs to know: where, for whom, whether checkpoints are on, and the id ``Engine.stop`` takes."""
+
+    workspace: Workspace
+    turn: TurnRef
+    guarded: bool
+    operation: str
+    backend: str = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool did.
+
+    ``text`` is for the agent. ``notes`` are sentences that people must see too (gaps, warnings). ``checkpoint`` covers
+    the turn, if there is one. ``changes`` are the captured paths the tool changed. ``exit_code`` is negative for a
+    signal, ``None`` for tools that run no process.
+    """
+
+    ok: bool
+    text: str
+    notes: tuple[str, ...] = ()
+    checkpoint: Checkpoint | None = None
+    changes: tuple[Change, ...] = ()
+    stats: ChangeStats | None = None
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiffResult:
+    """A comparison: totals, a line per file (``git diff --stat``), and the patch text."""
+
+    title: str
+    stats: ChangeStats
+    stat_text: str
+    patch: str
+    gaps: tuple[Gap, ...] = ()
+
+
+class Action(StrEnum):
+    """What a restore does with one path."""
+
+    RESTORE = "restore"
+    DELETE = "delete"
+    KEEP_HAND_EDIT = "keep hand-edit"
+    KEEP_OTHER_CHAT = "keep another chat's change"
+    NOT_CAPTURED = "not captured"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanItem:
+    """One path of a plan: what stands there now, what the checkpoint holds, what will be done and why."""
+
+    path: str
+    action: Action
+    now: Entry | None
+    target: Entry | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlan:
+    """What a restore would do, path by path; a value to print, then to hand to ``apply_restore``.
+
+    ``full`` is true where hand-edits go too: asked for with ``everything``, or because the ledger is empty
+    (``ledger_empty``). ``selection`` holds the pathspecs of a partial restore. ``turns`` limits it to what these turns
+    wrote. ``token`` names the restore for good.
+    """
+
+    workspace: Workspace
+    target: Checkpoint
+    token: str
+    items: tuple[PlanItem, ...]
+    selection: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    everything: bool = False
+    ledger_empty: bool = False
+
+    @property
+    def full(self) -> bool:
+        """Whether hand-edits are restored too."""
+        return self.everything or self.ledger_empty
+
+    @property
+    def effective(self) -> tuple[PlanItem, ...]:
+        """The items that change a file."""
+        return tuple(item for item in self.items if item.action in (Action.RESTORE, Action.DELETE))
+
+
+@dataclass(frozen=True, slots=True)
+class PathNote:
+    """A path and what there is to say of it."""
+
+    path: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """What a restore did, every path named; ``failed`` paths still hold what they held."""
+
+    target: Checkpoint
+    safety: Checkpoint | None
+    token: str
+    restored: tuple[PathNote, ...] = ()
+    deleted: tuple[PathNote, ...] = ()
+    kept: tuple[PathNote, ...] = ()
+    other_chats: tuple[PathNote, ...] = ()
+    not_captured: tuple[PathNote, ...] = ()
+    failed: tuple[PathNote, ...] = ()
+    everything: bool = False
+    ledger_empty: bool = False
+    resumed: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing that should have been restored failed."""
+        return not self.failed

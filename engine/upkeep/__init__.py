@@ -1,0 +1,1 @@
+"""Keeping the store small and healthy."""

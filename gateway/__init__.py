@@ -1,0 +1,1 @@
+"""The service: chats in, turns and commands through, replies out."""

@@ -1,0 +1,1 @@
+"""The chat commands, a module per noun."""

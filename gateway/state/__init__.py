@@ -1,0 +1,1 @@
+"""What the gateway remembers, in one SQLite database."""
