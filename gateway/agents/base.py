@@ -1,0 +1,67 @@
+"""What every agent takes and gives: a turn to answer, tools to answer it with, and an answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.model import ToolResult
+from gateway.render import Reply
+
+
+class Tools(Protocol):
+    """The tools of one turn, bound to its workspace and guarded by its checkpoint.
+
+    Each call is recorded with the turn. A mistake comes back as a result that is not ok; a refusal of the engine is
+    raised as `engine.errors.EngineError`.
+    """
+
+    async def read_file(self, path: str) -> ToolResult:
+        """Read a file."""
+        ...
+
+    async def write_file(self, path: str, content: bytes) -> ToolResult:
+        """Write a file exactly."""
+        ...
+
+    async def patch(self, text: str) -> ToolResult:
+        """Apply a unified diff or a search/replace edit, all or nothing."""
+        ...
+
+    async def terminal(self, command: str) -> ToolResult:
+        """Run a command; its output goes to the chat's progress while it runs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an agent says at the end of a turn; ``failed`` marks the turn as failed."""
+
+    replies: tuple[Reply, ...]
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """One turn to answer.
+
+    ``history`` and ``notes`` come from the active chain of turns only; ``notes`` are what the agent has to be told of
+    restores since its last answer.
+    """
+
+    text: str
+    tools: Tools
+    guarded: bool
+    notes: Sequence[str] = ()
+
+
+class Agent(Protocol):
+    """What answers turns. It keeps no state between them."""
+
+    @property
+    def kind(self) -> str:
+        """Its name in the configuration."""
+        ...
+
+    async def answer(self, context: TurnContext) -> Answer:
+        """Answer one turn; cancelled when the turn is stopped."""
+        ...
