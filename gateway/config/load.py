@@ -1,0 +1,181 @@
+"""Joins command line, environment, file and defaults, in this order of precedence, into one checked value."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from gateway.config import environment as environment_source
+from gateway.config import keys, yaml_file
+from gateway.config.keys import Key, Shape
+from gateway.config.problems import ConfigInvalid, Problem
+from gateway.config.settings import Settings
+from gateway.config.yaml_file import Source
+from gateway.home import Home
+
+COMMAND_LINE = "the command line"
+_SPEAKABLE = frozenset({"checkpoints", "approvals", "default_workspace", "logs", "mode", "kind", "allow"})
+"""Keys whose wrong value an error may quote; at any other it may be a secret in the wrong place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The settings that hold, where the gateway lives, and what of the environment it uses.
+
+    ``search_path`` is where programs are looked for; ``command_environment`` is what agents' commands see.
+    """
+
+    settings: Settings
+    home: Home
+    user_home: str
+    search_path: str
+    command_environment: dict[str, str]
+    warnings: tuple[str, ...] = ()
+
+
+def load_configuration(
+    home: Home, environment: Mapping[str, str], overrides: Mapping[str, Any] | None = None
+) -> Configuration:
+    """Read what configures a gateway in ``home``; ``overrides`` are the command line's, shaped like the file.
+
+    Raises:
+        ConfigInvalid: anything in it is wrong; every finding is named with its place.
+    """
+    file = yaml_file.load(home.config)
+    variables = environment_source.load(environment, _workspace_names(file.tree))
+    tree = _without_blanks(_merged(_merged(file.tree, variables.tree), dict(overrides or {})), keys.ROOT)
+    warnings = _drop_ignored(tree, (variables, file), home)
+    return Configuration(
+        settings=_checked(tree, (variables, file), home),
+        home=home,
+        user_home=os.path.expanduser("~"),
+        search_path=environment.get("PATH") or os.defpath,
+        command_environment=environment_source.command_environment(environment),
+        warnings=tuple(warnings),
+    )
+
+
+def _workspace_names(tree: Mapping[str, Any]) -> list[str]:
+    workspaces = tree.get("workspaces")
+    return [name for name in workspaces if isinstance(name, str)] if isinstance(workspaces, dict) else []
+
+
+def _merged(under: Any, over: Any) -> Any:
+    """Lay one tree over another, section by section."""
+    if not isinstance(over, dict) or not isinstance(under, dict):
+        return under if over is None else over
+    return {
+        key: _merged(under.get(key), over.get(key)) for key in [*under, *(k for k in over if k not in under)]
+    }
+
+
+def _without_blanks(tree: dict[str, Any], key: Key) -> dict[str, Any]:
+    """Leave out keys with nothing behind them, as in a file whose every line of a section is a comment."""
+    kept: dict[str, Any] = {}
+    for name, value in tree.items():
+        below = keys.child(key, name)
+        if value is None and below is not None:
+            if key.shape is Shape.NAMED:
+                kept[name] = {}
+        elif isinstance(value, dict) and below is not None:
+            kept[name] = _without_blanks(value, below)
+        else:
+            kept[name] = value
+    return kept
+
+
+def _drop_ignored(tree: dict[str, Any], sources: tuple[Source, ...], home: Home) -> list[str]:
+    """Take out the keys that older files carry, with a warning each."""
+    warnings = []
+    sections: list[tuple[tuple[str, ...], Any]] = [(("checkpoints",), tree.get("checkpoints"))]
+    workspaces = tree.get("workspaces")
+    for name, workspace in workspaces.items() if isinstance(workspaces, dict) else ():
+        if isinstance(workspace, dict):
+            sections.append((("workspaces", name, "checkpoints"), workspace.get("checkpoints")))
+    for path, section in sections:
+        if isinstance(section, dict) and "delete_orphans" in section:
+            del section["delete_orphans"]
+            key = (*path, "delete_orphans")
+            ignored = Problem(
+                _place(key, sources, home),
+                f"{keys.dotted(key)} is ignored; orphans go only by: gateway prune --orphans",
+            )
+            warnings.append(str(ignored))
+    return warnings
+
+
+def _checked(tree: dict[str, Any], sources: tuple[Source, ...], home: Home) -> Settings:
+    """Validate the merged tree, and say each finding in the words of the place it came from."""
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as invalid:
+        raise ConfigInvalid(
+            [
+                Problem(_place(_key_of(error["loc"]), sources, home), _finding(error))
+                for error in invalid.errors(include_url=False)
+            ]
+        ) from None
+
+
+def _key_of(location: tuple[int | str, ...]) -> tuple[str, ...]:
+    """The key a finding is about: the location up to the first list index or marker of pydantic's own."""
+    path: list[str] = []
+    for part in location:
+        if not isinstance(part, str) or part == "[key]":
+            break
+        path.append(part)
+    return tuple(path)
+
+
+def _place(path: tuple[str, ...], sources: tuple[Source, ...], home: Home) -> str:
+    """Where a key was written: the strongest source that has it, or the nearest section above it."""
+    for end in range(len(path), 0, -1):
+        for source in sources:
+            if path[:end] in source.places:
+                return source.places[path[:end]]
+    return home.config
+
+
+def _finding(error: Any) -> str:
+    """One sentence for one pydantic error; the value is quoted only where it cannot be a secret."""
+    location, kind, context = error["loc"], error["type"], error.get("ctx", {})
+    name = keys.dotted(tuple(part for part in location if part != "[key]"))
+    if kind == "extra_forbidden":
+        near = keys.nearest(_key_of(location))
+        return f"{name} is not a known key; the nearest valid key is {keys.dotted(near)}"
+    if kind == "missing":
+        return f"{name} is missing (it can also be set as {keys.variable(_key_of(location))})"
+    if kind == "value_error":
+        return f"{name} {context['error']}".strip()
+    wanted = {
+        "literal_error": f"must be {str(context.get('expected', '')).replace(chr(39), '')}",
+        "greater_than": f"must be greater than {context.get('gt')}",
+        "greater_than_equal": f"must not be less than {context.get('ge')}",
+        "less_than_equal": f"must not be greater than {context.get('le')}",
+        "finite_number": "must be a finite number",
+        "model_type": "must be a section with keys of its own",
+        "dict_type": "must be a section with keys of its own",
+        "tuple_type": "must be a list",
+        "string_type": "must be text; put it in quotes",
+        "bool_parsing": "must be true or false",
+        "bool_type": "must be true or false",
+        "too_short": "must not be empty",
+        "string_too_short": "must not be empty",
+    }
+    number = (
+        "must be a whole number"
+        if kind.startswith("int_")
+        else "must be a number"
+        if kind.startswith("float_")
+        else ""
+    )
+    sentence = wanted.get(kind) or number or str(error["msg"])
+    return f"{name} {sentence}{_quoted(location, error.get('input'))}"
+
+
+def _quoted(location: tuple[int | str, ...], value: object) -> str:
+    """The wrong value, where an error may show it."""
+    speakable = any(part in _SPEAKABLE for part in location) and isinstance(value, (str, int, float))
+    return f", not {str(value)[:60]!r}" if speakable else ""

@@ -1,0 +1,232 @@
+"""Every key of the configuration: its type, its default, its bounds, and what it means.
+
+The descriptions are the documentation: the example file and what ``gateway init`` writes are made from them.
+Secrets are ``SecretStr``, so that no ``repr`` shows them.
+"""
+
+import os
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+
+from engine.model import Limits
+
+MIB = 1024 * 1024
+WORKSPACE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+LARGEST_NUMBER = 1_000_000_000
+"""Far beyond any sense, and small enough that no product of it overflows."""
+
+
+def _number(value: object) -> object:
+    """Refuse ``true`` where a number is meant; Python would count it as 1."""
+    if isinstance(value, bool):
+        raise ValueError("must be a number")  # noqa: TRY004 - pydantic turns only ValueError into a finding
+    return value
+
+
+def _absolute(value: str) -> str:
+    """Expand ``~``; a relative path has no meaning for a service that is started anywhere."""
+    path = os.path.expanduser(value)
+    if "\0" in path:
+        raise ValueError("must not contain a NUL character")
+    if not os.path.isabs(path):
+        raise ValueError("must be an absolute path, or begin with ~")
+    return os.path.normpath(path)
+
+
+def _address(value: str) -> str:
+    """Accept only what an HTTP client can call."""
+    if not re.match(r"https?://[^/\s]", value):
+        raise ValueError("must begin with http:// or https://")
+    return value.rstrip("/")
+
+
+def _workspace_name(value: str) -> str:
+    if not WORKSPACE_NAME.fullmatch(value):
+        raise ValueError(
+            "is no name for a workspace: up to 64 letters, digits, '.', '_' or '-', a letter or digit first"
+        )
+    return value
+
+
+Count = Annotated[int, BeforeValidator(_number), Field(gt=0, le=LARGEST_NUMBER)]
+Amount = Annotated[float, BeforeValidator(_number), Field(gt=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
+Interval = Annotated[float, BeforeValidator(_number), Field(ge=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
+AbsolutePath = Annotated[str, AfterValidator(_absolute)]
+Address = Annotated[str, AfterValidator(_address)]
+WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
+Approvals = Literal["off", "outside", "destructive", "all"]
+BackendKind = Literal["local", "ssh", "docker", "singularity", "modal", "daytona", "vercel_sandbox"]
+
+
+class Section(BaseModel):
+    """A part of the configuration: no unknown keys, no change after loading, no values in error texts."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, populate_by_name=True)
+
+
+class Checkpoints(Section):
+    """When checkpoints are taken and how long they are kept; a workspace may override any of these."""
+
+    enabled: bool = Field(default=False, description="Master switch. When off, no git runs at all.")
+    max_snapshots: Count = Field(
+        default=20, description="Checkpoints kept per workspace; the oldest goes first."
+    )
+    max_total_size_mb: Amount = Field(default=500, description="Hard cap on the whole store.")
+    max_file_size_mb: Amount = Field(
+        default=10, description="A larger file is not captured; the gap is said."
+    )
+    max_source_files: Count = Field(
+        default=50_000,
+        description="A workspace with more source files than this is not captured; it is said.",
+    )
+    large_checkpoint_mb: Amount = Field(
+        default=256, description="A warning names the largest path when one checkpoint adds more than this."
+    )
+    auto_prune: bool = Field(default=True, description="Whether the running gateway prunes by itself.")
+    retention_days: Amount = Field(
+        default=7, description="A workspace not touched for longer loses its checkpoints when pruning."
+    )
+    min_interval_hours: Interval = Field(
+        default=24, description="The gateway prunes at most once in this time."
+    )
+
+    def limits(self) -> Limits:
+        """What of this the engine holds a workspace to."""
+        return Limits(
+            max_snapshots=self.max_snapshots,
+            max_file_size_bytes=int(self.max_file_size_mb * MIB),
+            max_source_files=self.max_source_files,
+            large_checkpoint_bytes=int(self.large_checkpoint_mb * MIB),
+        )
+
+
+class Agent(Section):
+    """What answers a turn."""
+
+    kind: Literal["direct", "model", "acp"] = Field(
+        default="direct",
+        description="direct (no model), model (an LLM with tools) or acp (an external agent).",
+    )
+    model: str | None = Field(
+        default=None, description="For model: the provider and the name, as provider:name."
+    )
+    base_url: Address | None = Field(
+        default=None, description="For model: another server that speaks the same API."
+    )
+
+    @model_validator(mode="after")
+    def _model_is_named(self) -> Self:
+        if self.kind == "model" and not self.model:
+            raise ValueError("needs the key model when its kind is model")
+        return self
+
+
+class Backend(Section):
+    """Where the terminal tool runs."""
+
+    kind: BackendKind = Field(
+        default="local", description="local, ssh, docker, singularity, modal, daytona or vercel_sandbox."
+    )
+    cli: str | None = Field(default=None, description="For docker: the program to call, docker or podman.")
+    image: str | None = Field(default=None, description="For a container: its image.")
+    host: str | None = Field(default=None, description="For ssh: the host, as ssh understands it.")
+    args: tuple[str, ...] = Field(default=(), description="More arguments for the program that starts it.")
+
+
+class Workspace(Section):
+    """A directory tree that chats may work in."""
+
+    path: AbsolutePath = Field(description="The directory: absolute, or beginning with ~.")
+    backend: Backend = Field(default=Backend(), description="Where its commands run.")
+    checkpoints: Checkpoints = Field(default=Checkpoints(), description="Overrides for this workspace alone.")
+    agent: Agent | None = Field(default=None, description="Another agent for this workspace.")
+
+
+class Telegram(Section):
+    """The Telegram bot."""
+
+    token: SecretStr = Field(
+        min_length=1, description="The bot's token; better in TAKEBACK_TELEGRAM__TOKEN_FILE."
+    )
+    allow: tuple[int, ...] = Field(
+        default=(), description="Numeric ids of admitted people; empty admits nobody."
+    )
+    mode: Literal["polling", "webhook"] = Field(
+        default="polling", description="polling needs no public address."
+    )
+    api_base: Address = Field(default="https://api.telegram.org", description="Another Bot API server.")
+
+
+class Slack(Section):
+    """The Slack app."""
+
+    bot_token: SecretStr = Field(min_length=1, description="Begins with xoxb-.")
+    app_token: SecretStr | None = Field(default=None, description="For mode socket; begins with xapp-.")
+    signing_secret: SecretStr | None = Field(default=None, description="For mode http.")
+    allow: tuple[str, ...] = Field(default=(), description="Ids of admitted people; empty admits nobody.")
+    mode: Literal["socket", "http"] = Field(default="socket", description="socket needs no public address.")
+    api_base: Address = Field(default="https://slack.com/api", description="Another Slack server.")
+
+    @model_validator(mode="after")
+    def _mode_has_its_secret(self) -> Self:
+        if self.mode == "socket" and self.app_token is None:
+            raise ValueError("needs the key app_token when its mode is socket")
+        if self.mode == "http" and self.signing_secret is None:
+            raise ValueError("needs the key signing_secret when its mode is http")
+        return self
+
+
+class Logs(Section):
+    """What the gateway writes about its own work; never the content of a message."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least that is logged."
+    )
+    format: Literal["text", "json"] = Field(
+        default="text", description="text for people, json for collectors."
+    )
+
+
+class Settings(Section):
+    """The whole configuration."""
+
+    checkpoints: Checkpoints = Field(default=Checkpoints(), description="Checkpoints and their store.")
+    default_workspace: WorkspaceName | None = Field(
+        default=None, description="Where a new chat begins; one of the workspaces below."
+    )
+    workspaces: dict[WorkspaceName, Workspace] = Field(
+        default_factory=dict, description="The directories that chats may work in, each under a name."
+    )
+    agent: Agent = Field(default=Agent(), description="What answers a turn; a workspace may override it.")
+    approvals: Approvals = Field(
+        default="outside",
+        description="Which commands of an agent wait for a person: off, outside, destructive or all.",
+    )
+    telegram: Telegram | None = Field(default=None, description="The Telegram bot.")
+    slack: Slack | None = Field(default=None, description="The Slack app.")
+    logs: Logs = Field(default=Logs(), description="The gateway's own log.")
+
+    @model_validator(mode="after")
+    def _default_is_known(self) -> Self:
+        if self.default_workspace is not None and self.default_workspace not in self.workspaces:
+            known = ", ".join(sorted(self.workspaces)) or "none"
+            raise ValueError(
+                f"default_workspace is {self.default_workspace!r}, which is none of the workspaces ({known})"
+            )
+        return self
+
+    def checkpoints_of(self, workspace: str) -> Checkpoints:
+        """The checkpoint settings that hold in a workspace: its own keys over the common ones."""
+        own = self.workspaces[workspace].checkpoints if workspace in self.workspaces else Checkpoints()
+        return self.checkpoints.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
+
+    def agent_of(self, workspace: str) -> Agent:
+        """The agent that answers in a workspace."""
+        own = self.workspaces[workspace].agent if workspace in self.workspaces else None
+        return own or self.agent
+
+    def backend_of(self, workspace: str) -> Backend:
+        """Where a workspace's commands run."""
+        return self.workspaces[workspace].backend if workspace in self.workspaces else Backend()
