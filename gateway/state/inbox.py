@@ -1,0 +1,110 @@
+"""Messages from people, stored before they are acknowledged, each handled once.
+
+A message goes ``new`` → ``running`` → ``done``. What a dead process left ``running`` is not simply run again: see
+`gateway.recovery`. Done messages keep only what recognises a repeated delivery, and that for `REMEMBERED`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from adapters.contract import Attachment, Inbound, Place
+from gateway.state.clock import Clock, from_text, to_text
+from gateway.state.database import Database, Row, Transaction
+from gateway.state.instances import Instance
+
+REMEMBERED = timedelta(days=3)
+"""How long a repeated delivery is recognised. Telegram repeats for up to 24 hours, Slack for about one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A stored message. ``attempts`` counts how often its handling has begun."""
+
+    id: int
+    inbound: Inbound
+    attempts: int
+    received_at: datetime
+
+
+class Inbox:
+    """Takes messages in and gives them out in order."""
+
+    def __init__(self, database: Database, instance: Instance, clock: Clock) -> None:
+        self._database = database
+        self._instance = instance
+        self._clock = clock
+
+    async def accept(self, inbound: Inbound) -> int | None:
+        """Store a message; durable once this returns. Its id, or ``None`` when that event is known already."""
+        async with self._database.transaction() as tx:
+            rows = await tx.fetch_all(
+                "INSERT INTO inbox (adapter, chat, event_id, user, text, edited, state, owner, received_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, 'new', ?, ?) ON CONFLICT (adapter, event_id) DO NOTHING RETURNING id",
+                *(inbound.place.adapter, inbound.place.chat, inbound.event_id, inbound.user, inbound.text),
+                *(int(inbound.edited), self._instance.id, to_text(self._clock())),
+            )
+            if not rows:
+                return None
+            inbox_id = int(rows[0]["id"])
+            for position, file in enumerate(inbound.files):
+                await tx.execute(
+                    "INSERT INTO inbox_files (inbox_id, position, name, content) VALUES (?, ?, ?, ?)",
+                    *(inbox_id, position, file.name, file.content),
+                )
+            return inbox_id
+
+    async def begin(self, inbox_id: int) -> Received | None:
+        """Mark a message as being handled and give it out whole; ``None`` when it is not waiting (any more)."""
+        async with self._database.transaction() as tx:
+            rows = await tx.fetch_all(
+                "UPDATE inbox SET state = 'running', attempts = attempts + 1 WHERE id = ? AND state = 'new' RETURNING *",
+                inbox_id,
+            )
+            return await _received(tx, rows[0]) if rows else None
+
+    async def done(self, inbox_id: int) -> None:
+        """Mark a message as dealt with; its words and files are dropped here (turns keep what was said)."""
+        async with self._database.transaction() as tx:
+            await finish(tx, inbox_id, self._clock())
+
+    async def waiting(self) -> list[Received]:
+        """This process's messages that nobody has begun, in the order they came; files are left out."""
+        rows = await self._database.fetch_all(
+            "SELECT * FROM inbox WHERE state = 'new' AND owner = ? ORDER BY id", self._instance.id
+        )
+        return [_value(row, ()) for row in rows]
+
+    async def expire(self) -> int:
+        """Forget done messages that no platform repeats any more; returns how many."""
+        limit = to_text(self._clock() - REMEMBERED)
+        async with self._database.transaction() as tx:
+            return await tx.execute("DELETE FROM inbox WHERE state = 'done' AND done_at < ?", limit)
+
+
+async def finish(tx: Transaction, inbox_id: int, now: datetime) -> None:
+    """Mark a message as dealt with inside a transaction of the caller."""
+    await tx.execute(
+        "UPDATE inbox SET state = 'done', text = '', done_at = ? WHERE id = ? AND state <> 'done'",
+        *(to_text(now), inbox_id),
+    )
+    await tx.execute("DELETE FROM inbox_files WHERE inbox_id = ?", inbox_id)
+
+
+async def _received(tx: Transaction, row: Row) -> Received:
+    files = await tx.fetch_all(
+        "SELECT name, content FROM inbox_files WHERE inbox_id = ? ORDER BY position", row["id"]
+    )
+    return _value(row, (Attachment(file["name"], file["content"]) for file in files))
+
+
+def _value(row: Row, files: Iterable[Attachment]) -> Received:
+    inbound = Inbound(
+        place=Place(row["adapter"], row["chat"]),
+        user=row["user"],
+        event_id=row["event_id"],
+        text=row["text"],
+        edited=bool(row["edited"]),
+        files=tuple(files),
+    )
+    return Received(row["id"], inbound, row["attempts"], from_text(row["received_at"]))

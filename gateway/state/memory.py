@@ -1,0 +1,58 @@
+"""Everything the gateway remembers, opened and closed together."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from gateway.state.clock import Clock, utc_now
+from gateway.state.database import Database, open_database
+from gateway.state.inbox import Inbox
+from gateway.state.instances import Instance, hold_instance
+from gateway.state.messages import Messages
+from gateway.state.outbox import Outbox
+from gateway.state.restores import Restores
+from gateway.state.sessions import Sessions
+from gateway.state.shown import ShownLists
+from gateway.state.turns import Turns
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The parts of the gateway's memory, all over one database."""
+
+    database: Database
+    instance: Instance
+    clock: Clock
+    sessions: Sessions
+    turns: Turns
+    messages: Messages
+    restores: Restores
+    shown: ShownLists
+    inbox: Inbox
+    outbox: Outbox
+
+
+@asynccontextmanager
+async def open_memory(home: str, *, clock: Clock = utc_now) -> AsyncIterator[Memory]:
+    """Open ``<home>/gateway.db`` as a live gateway process; close everything when the block ends.
+
+    Raises:
+        DatabaseUnusable, DatabaseDamaged, DatabaseTooNew: see `open_database`.
+    """
+    async with (
+        open_database(os.path.join(home, "gateway.db")) as database,
+        hold_instance(os.path.join(home, "instances")) as instance,
+    ):
+        yield Memory(
+            database=database,
+            instance=instance,
+            clock=clock,
+            sessions=Sessions(database, clock),
+            turns=Turns(database, instance, clock),
+            messages=Messages(database, clock),
+            restores=Restores(database, instance, clock),
+            shown=ShownLists(database, clock),
+            inbox=Inbox(database, instance, clock),
+            outbox=Outbox(database, instance, clock),
+        )

@@ -1,0 +1,166 @@
+"""What was said and done in a session: messages of people and agents, tool calls with their results, and notes.
+
+A *note* tells the agent what happened to its work between turns ("these files went back, these hand-edits stayed"). It
+hangs on the head at which it was written and is read between that turn and the next one begun after it, so it disappears
+with the branch it speaks of.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from gateway.state.clock import Clock, from_text, to_text
+from gateway.state.database import Database, Row, Transaction
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a session. The last four fields belong to tool calls: ``content`` is then the result's text, and
+    ``ok`` is ``None`` while there is none (the call was cut off)."""
+
+    id: int
+    turn_id: int | None
+    role: Role
+    content: str
+    created_at: datetime
+    tool_name: str | None = None
+    call_id: str | None = None
+    arguments: Mapping[str, object] | None = None
+    ok: bool | None = None
+
+
+class Messages:
+    """Writes and reads the messages of sessions."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add(self, turn_id: int, role: Role, content: str) -> int:
+        """Append a message to a turn; returns its id."""
+        async with self._database.transaction() as tx:
+            return await self._append(tx, turn_id, role, content)
+
+    async def begin_call(
+        self, turn_id: int, tool_name: str, arguments: Mapping[str, object], *, call_id: str | None = None
+    ) -> int:
+        """Append a tool call before it runs, so that a crash shows what was under way; returns its id."""
+        async with self._database.transaction() as tx:
+            message_id = await self._append(tx, turn_id, Role.TOOL, "")
+            await tx.execute(
+                "UPDATE messages SET tool_name = ?, call_id = ?, arguments = ? WHERE id = ?",
+                *(tool_name, call_id, json.dumps(arguments), message_id),
+            )
+            return message_id
+
+    async def finish_call(
+        self, message_id: int, content: str, *, ok: bool, checkpoint_id: str | None = None
+    ) -> None:
+        """Store a tool call's result, and the checkpoint that covers its turn in the same transaction."""
+        async with self._database.transaction() as tx:
+            await tx.execute(
+                "UPDATE messages SET content = ?, ok = ? WHERE id = ?", content, int(ok), message_id
+            )
+            if checkpoint_id is not None:
+                await tx.execute(
+                    "UPDATE turns SET checkpoint_id = ? WHERE checkpoint_id IS NULL"
+                    " AND id = (SELECT turn_id FROM messages WHERE id = ?)",
+                    *(checkpoint_id, message_id),
+                )
+
+    async def add_note(self, session_id: str, content: str) -> int:
+        """Tell the agent something at the session's present head; returns the note's id."""
+        async with self._database.transaction() as tx:
+            return await add_note(tx, session_id, content, now=self._clock())
+
+    async def of_turn(self, turn_id: int) -> list[Message]:
+        """A turn's own messages in order, notes not included."""
+        rows = await self._database.fetch_all(
+            "SELECT * FROM messages WHERE turn_id = ? AND role <> 'note' ORDER BY position, id", turn_id
+        )
+        return [_message(row) for row in rows]
+
+    async def history(self, session_id: str, *, before: int | None = None, turns: int = 200) -> list[Message]:
+        """What an agent should know, oldest first: the active chain's messages and the notes that still hold.
+
+        ``before`` names a turn on the active chain (usually the one that is running) that is left out, with all after
+        it. At most the newest ``turns`` turns are given; turns that were taken back never are.
+        """
+        rows = await self._database.fetch_all(
+            _HISTORY, *(before, before, before, before, session_id, turns, session_id, session_id)
+        )
+        return [_message(row) for row in rows]
+
+    async def _append(self, tx: Transaction, turn_id: int, role: Role, content: str) -> int:
+        return await tx.insert(
+            "INSERT INTO messages (session_id, turn_id, position, role, content, created_at)"
+            " SELECT session_id, id, (SELECT count(*) FROM messages WHERE turn_id = turns.id), ?, ?, ?"
+            " FROM turns WHERE id = ?",
+            *(role.value, content, to_text(self._clock()), turn_id),
+        )
+
+
+_HISTORY = """
+    WITH RECURSIVE
+    chain (id, next_id, depth) AS (
+        SELECT CASE WHEN ? IS NULL THEN s.head_turn_id ELSE (SELECT parent_id FROM turns WHERE id = ?) END,
+               CASE WHEN ? IS NULL THEN NULL ELSE ? END, 1
+        FROM sessions s WHERE s.id = ?
+        UNION ALL
+        SELECT t.parent_id, chain.id, chain.depth + 1 FROM chain JOIN turns t ON t.id = chain.id
+        WHERE chain.depth <= ?
+    )
+    SELECT m.*, chain.depth, 0 AS after FROM chain JOIN messages m ON m.turn_id = chain.id
+    WHERE m.session_id = ? AND m.role <> 'note'
+    UNION ALL
+    SELECT m.*, chain.depth, 1 AS after FROM chain JOIN messages m ON m.role = 'note' AND m.turn_id IS chain.id
+    LEFT JOIN restores r ON r.id = m.restore_id
+    WHERE m.session_id = ? AND (chain.next_id IS NULL OR chain.next_id > m.turn_mark)
+        AND (r.id IS NULL OR r.state <> 'undone')
+    ORDER BY depth DESC, after, position, id
+"""
+
+
+async def add_note(
+    tx: Transaction, session_id: str, content: str, *, now: datetime, restore_id: int | None = None
+) -> int:
+    """Write a note at the session's present head inside a transaction of the caller.
+
+    ``turn_mark`` is the newest turn of the session by then: the note precedes only turns begun later.
+    """
+    return await tx.insert(
+        "INSERT INTO messages (session_id, turn_id, restore_id, turn_mark, position, role, content, created_at)"
+        " SELECT id, head_turn_id, ?, (SELECT coalesce(max(t.id), 0) FROM turns t WHERE t.session_id = sessions.id),"
+        " 0, 'note', ?, ? FROM sessions WHERE id = ?",
+        *(restore_id, content, to_text(now), session_id),
+    )
+
+
+def last_texts(messages: Sequence[Message], role: Role) -> list[str]:
+    """The words of one role, in order."""
+    return [message.content for message in messages if message.role is role]
+
+
+def _message(row: Row) -> Message:
+    return Message(
+        id=row["id"],
+        turn_id=row["turn_id"],
+        role=Role(row["role"]),
+        content=row["content"],
+        created_at=from_text(row["created_at"]),
+        tool_name=row["tool_name"],
+        call_id=row["call_id"],
+        arguments=None if row["arguments"] is None else json.loads(row["arguments"]),
+        ok=None if row["ok"] is None else bool(row["ok"]),
+    )
