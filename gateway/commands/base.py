@@ -1,7 +1,7 @@
-"""What a chat command is: one table entry that the router, the chat hub, ``/help``, completion and menus share.
+"""What a chat command is: one table entry for router, chat hub, ``/help``, completion and platform menus.
 
-A command's text is parsed once into an `Invocation`, which knows how it is ordered among the chat's messages and runs
-against a `CommandContext`.
+A command's text is parsed once into an `Invocation`, which knows how it is ordered among the chat's messages
+and runs against a `CommandContext`.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from adapters.contract import Inbound, Place
+from engine.model import Workspace
+from gateway.config.settings import Settings
+from gateway.offload import Offload
 from gateway.render import Reply
+from gateway.state.memory import Memory
+from gateway.state.sessions import Session
+from gateway.state.turns import Turn
 
 
 class Order(StrEnum):
@@ -29,12 +36,63 @@ class BadUsage(Exception):  # noqa: N818 - reads as a state
     """A command's arguments cannot be understood; the message says what to type instead."""
 
 
+class Declined(Exception):  # noqa: N818 - reads as a state
+    """A command that cannot be done now; nothing was changed, and the message says what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a command says; ``turn_text`` is a message the hub then runs as a turn of its own (``/retry``)."""
 
     replies: tuple[Reply, ...]
     turn_text: str | None = None
+
+
+class ChatControl(Protocol):
+    """What commands may do to the chat they were sent in."""
+
+    def running(self) -> Turn | None:
+        """Return the turn that runs in this chat now."""
+        ...
+
+    def waiting(self) -> int:
+        """Count the messages that wait for their turn."""
+        ...
+
+    async def stop(self) -> bool:
+        """Stop the running turn and wait until it can write nothing more; false when none runs."""
+        ...
+
+    async def begin_session(self, workspace: str | None = None) -> Session:
+        """Begin the chat's next session, in another configured workspace when one is named."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandContext:
+    """Everything a command works with.
+
+    ``workspace`` is ``None`` where the session's directory cannot be used now; ``workspace_problem`` then
+    says why. ``guarded`` is whether checkpoints are on for the session; ``container`` names the workspace's
+    backend when that is a container.
+    """
+
+    inbound: Inbound
+    inbox_id: int | None
+    session: Session
+    workspace: Workspace | None
+    workspace_problem: str
+    guarded: bool
+    container: str | None
+    settings: Settings
+    memory: Memory
+    engine: Offload
+    control: ChatControl
+
+    @property
+    def place(self) -> Place:
+        """Where the command was sent."""
+        return self.inbound.place
 
 
 class Invocation(Protocol):
@@ -45,8 +103,13 @@ class Invocation(Protocol):
         """How it is ordered, which may depend on its arguments."""
         ...
 
-    async def run(self, context: "CommandContext") -> Outcome:
-        """Do it. Errors of the engine pass through; `gateway.commands.failures` has a sentence for each."""
+    async def run(self, context: CommandContext) -> Outcome:
+        """Do it.
+
+        Raises:
+            Declined: it cannot be done now; nothing was changed.
+            EngineError: the engine refused or failed; `gateway.commands.failures` has a sentence for each.
+        """
         ...
 
 
