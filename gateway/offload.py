@@ -1,0 +1,263 @@
+"""The only caller of the engine: every blocking call in a worker thread, in order per workspace, never lost sight of.
+
+What writes a workspace waits its turn there; what only reads runs beside. A cancelled caller waits until its thread has
+ended and is cancelled then, also when the cancellation is asyncio's own rather than anyio's, so no call ever goes on
+unseen. ``stop`` passes all queues.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+import anyio
+import anyio.lowlevel
+from anyio import CapacityLimiter, to_thread
+
+from engine.model import (
+    Checkpoint,
+    CheckpointResult,
+    DiffResult,
+    Limits,
+    RestorePlan,
+    RestoreReport,
+    ToolCall,
+    ToolResult,
+    TurnRef,
+    Workspace,
+)
+
+T = TypeVar("T")
+
+WRITERS = 16
+"""Threads for calls that write, a long terminal command among them; at least as many as turns may run at once."""
+
+READERS = 8
+"""Threads of their own for calls that only read, so that a list never waits behind commands."""
+
+
+class Engine(Protocol):
+    """What the gateway uses of `engine.api.Engine`; blocking and thread-safe. See there for what each does and raises."""
+
+    def open_workspace(self, path: str, limits: Limits = ...) -> Workspace: ...
+    def availability(self) -> str | None: ...
+    def read_file(self, call: ToolCall, path: str) -> ToolResult: ...
+    def write_file(self, call: ToolCall, path: str, content: bytes) -> ToolResult: ...
+    def patch(self, call: ToolCall, text: str) -> ToolResult: ...
+    def terminal(
+        self,
+        call: ToolCall,
+        command: str,
+        *,
+        on_output: Callable[[str], None] | None = None,
+        timeout_s: float | None = None,
+    ) -> ToolResult: ...
+    def stop(self, operation: str) -> bool: ...
+    def checkpoint(
+        self, workspace: Workspace, reason: str, *, turn: TurnRef | None = None, paths: Sequence[str] = ()
+    ) -> CheckpointResult: ...
+    def begin_session(self, workspace: Workspace, session: str) -> None: ...
+    def checkpoints(self, workspace: Workspace) -> list[Checkpoint]: ...
+    def find_checkpoint(self, workspace: Workspace, prefix: str) -> Checkpoint: ...
+    def diff(self, workspace: Workspace, checkpoint_id: str, selection: Sequence[str] = ()) -> DiffResult: ...
+    def turn_diff(self, workspace: Workspace, turn: str) -> DiffResult | None: ...
+    def session_diff(self, workspace: Workspace, session: str) -> DiffResult | None: ...
+    def plan_restore(
+        self,
+        workspace: Workspace,
+        checkpoint_id: str,
+        *,
+        selection: Sequence[str] = (),
+        everything: bool = False,
+        turns: Sequence[str] = (),
+        chat: str | None = None,
+        token: str | None = None,
+    ) -> RestorePlan: ...
+    def apply_restore(
+        self, plan: RestorePlan, *, turn: TurnRef | None = None, replaced_head: str | None = None
+    ) -> RestoreReport: ...
+    def resume_restores(self, workspace: Workspace) -> list[RestoreReport]: ...
+    def restore_outcome(self, workspace: Workspace, token: str) -> RestoreReport | None: ...
+
+
+class Offload:
+    """The engine, for async callers. Each method does what the engine's method of that name does."""
+
+    def __init__(self, engine: Engine, *, writers: int = WRITERS, readers: int = READERS) -> None:
+        self._engine = engine
+        self._writers = CapacityLimiter(writers)
+        self._readers = CapacityLimiter(readers)
+        self._stops = CapacityLimiter(math.inf)
+        # A lock lives as long as somebody holds or waits for it.
+        self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+
+    async def open_workspace(self, path: str, limits: Limits | None = None) -> Workspace:
+        """Open a directory as a workspace."""
+        if limits is None:
+            return await self._read(lambda: self._engine.open_workspace(path))
+        return await self._read(lambda: self._engine.open_workspace(path, limits))
+
+    async def availability(self) -> str | None:
+        """Say why git cannot be used, ``None`` when it can."""
+        return await self._read(self._engine.availability)
+
+    async def read_file(self, call: ToolCall, path: str) -> ToolResult:
+        """Run the tool of that name."""
+        return await self._read(lambda: self._engine.read_file(call, path))
+
+    async def write_file(self, call: ToolCall, path: str, content: bytes) -> ToolResult:
+        """Run the tool of that name."""
+        return await self._write(call.workspace, lambda: self._engine.write_file(call, path, content))
+
+    async def patch(self, call: ToolCall, text: str) -> ToolResult:
+        """Run the tool of that name."""
+        return await self._write(call.workspace, lambda: self._engine.patch(call, text))
+
+    async def terminal(
+        self,
+        call: ToolCall,
+        command: str,
+        *,
+        on_output: Callable[[str], None] | None = None,
+        timeout_s: float | None = None,
+    ) -> ToolResult:
+        """Run the tool of that name; ``on_output`` is called in the worker thread."""
+        return await self._write(
+            call.workspace,
+            lambda: self._engine.terminal(call, command, on_output=on_output, timeout_s=timeout_s),
+        )
+
+    async def stop(self, operation: str) -> bool:
+        """End what an operation runs and refuse what it would still write; waits for no other call."""
+        return await in_thread(lambda: self._engine.stop(operation), self._stops)
+
+    async def checkpoint(
+        self, workspace: Workspace, reason: str, *, turn: TurnRef | None = None, paths: Sequence[str] = ()
+    ) -> CheckpointResult:
+        """Take a checkpoint."""
+        return await self._write(
+            workspace, lambda: self._engine.checkpoint(workspace, reason, turn=turn, paths=paths)
+        )
+
+    async def begin_session(self, workspace: Workspace, session: str) -> None:
+        """Record where a session's changes begin."""
+        await self._write(workspace, lambda: self._engine.begin_session(workspace, session))
+
+    async def checkpoints(self, workspace: Workspace) -> list[Checkpoint]:
+        """List checkpoints, newest first."""
+        return await self._read(lambda: self._engine.checkpoints(workspace))
+
+    async def find_checkpoint(self, workspace: Workspace, prefix: str) -> Checkpoint:
+        """Find a checkpoint by the beginning of its id."""
+        return await self._read(lambda: self._engine.find_checkpoint(workspace, prefix))
+
+    async def diff(
+        self, workspace: Workspace, checkpoint_id: str, selection: Sequence[str] = ()
+    ) -> DiffResult:
+        """Compare a checkpoint with now."""
+        return await self._read(lambda: self._engine.diff(workspace, checkpoint_id, selection))
+
+    async def turn_diff(self, workspace: Workspace, turn: str) -> DiffResult | None:
+        """Show what a turn changed."""
+        return await self._read(lambda: self._engine.turn_diff(workspace, turn))
+
+    async def session_diff(self, workspace: Workspace, session: str) -> DiffResult | None:
+        """Show what a session changed."""
+        return await self._read(lambda: self._engine.session_diff(workspace, session))
+
+    async def plan_restore(
+        self,
+        workspace: Workspace,
+        checkpoint_id: str,
+        *,
+        selection: Sequence[str] = (),
+        everything: bool = False,
+        turns: Sequence[str] = (),
+        chat: str | None = None,
+        token: str | None = None,
+    ) -> RestorePlan:
+        """Plan a restore; changes nothing."""
+        return await self._read(
+            lambda: self._engine.plan_restore(
+                workspace,
+                checkpoint_id,
+                selection=selection,
+                everything=everything,
+                turns=turns,
+                chat=chat,
+                token=token,
+            )
+        )
+
+    async def apply_restore(
+        self, plan: RestorePlan, *, turn: TurnRef | None = None, replaced_head: str | None = None
+    ) -> RestoreReport:
+        """Do what a plan says."""
+        return await self._write(
+            plan.workspace,
+            lambda: self._engine.apply_restore(plan, turn=turn, replaced_head=replaced_head),
+        )
+
+    async def resume_restores(self, workspace: Workspace) -> list[RestoreReport]:
+        """Finish restores that a crash cut off."""
+        return await self._write(workspace, lambda: self._engine.resume_restores(workspace))
+
+    async def restore_outcome(self, workspace: Workspace, token: str) -> RestoreReport | None:
+        """Say what became of a restore."""
+        return await self._read(lambda: self._engine.restore_outcome(workspace, token))
+
+    async def _read(self, work: Callable[[], T]) -> T:
+        return await in_thread(work, self._readers)
+
+    async def _write(self, workspace: Workspace, work: Callable[[], T]) -> T:
+        lock = self._locks.setdefault(workspace.root, anyio.Lock())
+        # The place in line comes first: a waiting caller holds no thread.
+        async with lock:
+            return await in_thread(work, self._writers)
+
+
+async def in_thread(work: Callable[[], T], limiter: CapacityLimiter) -> T:
+    """Run blocking work in a worker thread; however it is cancelled, return or raise only once the thread has ended.
+
+    A cancelled caller does not learn what the work returned; work that has not begun by then never begins.
+    """
+    async with limiter:
+        run = _Run(work)
+        try:
+            # The limit is ours and outlasts the thread: anyio gives its own back when asyncio cancels the wait.
+            result = await to_thread.run_sync(run, limiter=CapacityLimiter(math.inf))
+        except asyncio.CancelledError:
+            await run.wait_for_end()
+            raise
+    await anyio.lowlevel.checkpoint_if_cancelled()
+    return result
+
+
+class _Run(Generic[T]):
+    """One call of blocking work, begun at most once, whose end can be waited for."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._loop = asyncio.get_running_loop()
+        self._ended = asyncio.Event()
+        # Taken by whoever comes first, the thread that begins or the caller that gives up; popping is atomic.
+        self._claim = [None]
+
+    def __call__(self) -> T:
+        self._claim.pop()
+        try:
+            return self._work()
+        finally:
+            self._loop.call_soon_threadsafe(self._ended.set)
+
+    async def wait_for_end(self) -> None:
+        """Keep the work from beginning, or wait until it has ended, whatever cancels the wait."""
+        try:
+            self._claim.pop()
+        except IndexError:
+            with anyio.CancelScope(shield=True):
+                while not self._ended.is_set():
+                    with suppress(asyncio.CancelledError):
+                        await self._ended.wait()
