@@ -114,8 +114,7 @@ class Database:
         found = [str(row[0]) for row in await self.fetch_all("PRAGMA integrity_check")]
         orphans = await self.fetch_all("PRAGMA foreign_key_check")
         return [line for line in found if line != "ok"] + [
-            f"row {row['rowid']} of {row['table']} points to a missing row of {row['parent']}"
-            for row in orphans
+            f"row {row['rowid']} of {row['table']} points to a missing row of {row['parent']}" for row in orphans
         ]
 
 
@@ -197,9 +196,7 @@ def _translated(path: str) -> Iterator[None]:
         code = str(getattr(error, "sqlite_errorname", ""))
         if code.startswith(_DAMAGE):
             raise DatabaseDamaged(path, str(error)) from error
-        if code.startswith(
-            ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY")
-        ):
+        if code.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_BUSY")):
             raise DatabaseUnusable(path, str(error)) from error
         raise
 

@@ -4,14 +4,15 @@ A message goes ``new`` → ``running`` → ``done``. What a dead process left ``
 `gateway.recovery`. Done messages keep only what recognises a repeated delivery, and that for `REMEMBERED`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from adapters.contract import Attachment, Inbound, Place
+from adapters.contract import Attachment, Inbound, Outbound, Place
 from gateway.state.clock import Clock, from_text, to_text
 from gateway.state.database import Database, Row, Transaction
 from gateway.state.instances import Instance
+from gateway.state.outbox import put
 
 REMEMBERED = timedelta(days=3)
 """How long a repeated delivery is recognised. Telegram repeats for up to 24 hours, Slack for about one."""
@@ -63,10 +64,16 @@ class Inbox:
             )
             return await _received(tx, rows[0]) if rows else None
 
-    async def done(self, inbox_id: int) -> None:
-        """Mark a message as dealt with; its words and files are dropped here (turns keep what was said)."""
+    async def done(self, inbox_id: int, replies: Sequence[Outbound] = ()) -> None:
+        """Store what answers a message and mark it as dealt with, in one transaction.
+
+        Its words and files are dropped here (turns keep what was said).
+        """
+        now = self._clock()
         async with self._database.transaction() as tx:
-            await finish(tx, inbox_id, self._clock())
+            for reply in replies:
+                await put(tx, reply, inbox_id=inbox_id, owner=self._instance.id, now=now)
+            await finish(tx, inbox_id, now)
 
     async def waiting(self) -> list[Received]:
         """This process's messages that nobody has begun, in the order they came; files are left out."""
@@ -92,9 +99,7 @@ async def finish(tx: Transaction, inbox_id: int, now: datetime) -> None:
 
 
 async def _received(tx: Transaction, row: Row) -> Received:
-    files = await tx.fetch_all(
-        "SELECT name, content FROM inbox_files WHERE inbox_id = ? ORDER BY position", row["id"]
-    )
+    files = await tx.fetch_all("SELECT name, content FROM inbox_files WHERE inbox_id = ? ORDER BY position", row["id"])
     return _value(row, (Attachment(file["name"], file["content"]) for file in files))
 
 

@@ -6,7 +6,7 @@ with the branch it speaks of.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -50,28 +50,24 @@ class Messages:
     async def add(self, turn_id: int, role: Role, content: str) -> int:
         """Append a message to a turn; returns its id."""
         async with self._database.transaction() as tx:
-            return await self._append(tx, turn_id, role, content)
+            return await append(tx, turn_id, role, content, now=self._clock())
 
     async def begin_call(
         self, turn_id: int, tool_name: str, arguments: Mapping[str, object], *, call_id: str | None = None
     ) -> int:
         """Append a tool call before it runs, so that a crash shows what was under way; returns its id."""
         async with self._database.transaction() as tx:
-            message_id = await self._append(tx, turn_id, Role.TOOL, "")
+            message_id = await append(tx, turn_id, Role.TOOL, "", now=self._clock())
             await tx.execute(
                 "UPDATE messages SET tool_name = ?, call_id = ?, arguments = ? WHERE id = ?",
                 *(tool_name, call_id, json.dumps(arguments), message_id),
             )
             return message_id
 
-    async def finish_call(
-        self, message_id: int, content: str, *, ok: bool, checkpoint_id: str | None = None
-    ) -> None:
+    async def finish_call(self, message_id: int, content: str, *, ok: bool, checkpoint_id: str | None = None) -> None:
         """Store a tool call's result, and the checkpoint that covers its turn in the same transaction."""
         async with self._database.transaction() as tx:
-            await tx.execute(
-                "UPDATE messages SET content = ?, ok = ? WHERE id = ?", content, int(ok), message_id
-            )
+            await tx.execute("UPDATE messages SET content = ?, ok = ? WHERE id = ?", content, int(ok), message_id)
             if checkpoint_id is not None:
                 await tx.execute(
                     "UPDATE turns SET checkpoint_id = ? WHERE checkpoint_id IS NULL"
@@ -102,14 +98,6 @@ class Messages:
         )
         return [_message(row) for row in rows]
 
-    async def _append(self, tx: Transaction, turn_id: int, role: Role, content: str) -> int:
-        return await tx.insert(
-            "INSERT INTO messages (session_id, turn_id, position, role, content, created_at)"
-            " SELECT session_id, id, (SELECT count(*) FROM messages WHERE turn_id = turns.id), ?, ?, ?"
-            " FROM turns WHERE id = ?",
-            *(role.value, content, to_text(self._clock()), turn_id),
-        )
-
 
 _HISTORY = """
     WITH RECURSIVE
@@ -132,6 +120,16 @@ _HISTORY = """
 """
 
 
+async def append(tx: Transaction, turn_id: int, role: Role, content: str, *, now: datetime) -> int:
+    """Append a message to a turn inside a transaction of the caller; returns its id."""
+    return await tx.insert(
+        "INSERT INTO messages (session_id, turn_id, position, role, content, created_at)"
+        " SELECT session_id, id, (SELECT count(*) FROM messages WHERE turn_id = turns.id AND role <> 'note'), ?, ?, ?"
+        " FROM turns WHERE id = ?",
+        *(role.value, content, to_text(now), turn_id),
+    )
+
+
 async def add_note(
     tx: Transaction, session_id: str, content: str, *, now: datetime, restore_id: int | None = None
 ) -> int:
@@ -145,11 +143,6 @@ async def add_note(
         " 0, 'note', ?, ? FROM sessions WHERE id = ?",
         *(restore_id, content, to_text(now), session_id),
     )
-
-
-def last_texts(messages: Sequence[Message], role: Role) -> list[str]:
-    """The words of one role, in order."""
-    return [message.content for message in messages if message.role is role]
 
 
 def _message(row: Row) -> Message:

@@ -47,6 +47,15 @@ class Outbox:
             )
             return await _reply(tx, row) if row is not None else None
 
+    async def newest(self, place: Place) -> int:
+        """Return the id of a chat's newest reply that is still to be sent, 0 when there is none."""
+        row = await self._database.fetch_one(
+            "SELECT coalesce(max(id), 0) AS id FROM outbox"
+            " WHERE state = 'pending' AND owner = ? AND adapter = ? AND chat = ?",
+            *(self._instance.id, place.adapter, place.chat),
+        )
+        return 0 if row is None else int(row["id"])
+
     async def places(self) -> list[Place]:
         """The chats that have replies waiting in this process."""
         rows = await self._database.fetch_all(

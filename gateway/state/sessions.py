@@ -88,9 +88,7 @@ class Sessions:
         now = to_text(self._clock())
         async with self._database.transaction() as tx:
             chat = await ensure_chat(tx, place, self._clock)
-            await tx.execute(
-                "UPDATE sessions SET ended_at = ? WHERE id = ? AND ended_at IS NULL", now, chat.session_id
-            )
+            await tx.execute("UPDATE sessions SET ended_at = ? WHERE id = ? AND ended_at IS NULL", now, chat.session_id)
             await tx.execute(
                 "INSERT INTO sessions (id, chat_id, workspace, root, started_at) VALUES (?, ?, ?, ?, ?)",
                 *(session_id, chat.id, workspace, root, now),
@@ -114,9 +112,7 @@ class Sessions:
 
     async def recent(self, *, limit: int = 100) -> list[Session]:
         """Sessions of every chat, newest first."""
-        rows = await self._database.fetch_all(
-            f"{_SELECT} ORDER BY s.started_at DESC, s.rowid DESC LIMIT ?", limit
-        )
+        rows = await self._database.fetch_all(f"{_SELECT} ORDER BY s.started_at DESC, s.rowid DESC LIMIT ?", limit)
         return [_session(row) for row in rows]
 
 

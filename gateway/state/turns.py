@@ -4,16 +4,21 @@ A turn's parent is the head it began at. Taking back only moves the head; every 
 and its ancestors.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from sqlite3 import IntegrityError
 
+from adapters.contract import Outbound
 from engine.model import TurnRef
 from gateway.state.clock import Clock, from_text, to_text
 from gateway.state.database import Database, Row
 from gateway.state.errors import TurnRunning, UnknownSession, UnknownTurn
+from gateway.state.inbox import finish
 from gateway.state.instances import Instance
+from gateway.state.messages import Role, append
+from gateway.state.outbox import put
 from gateway.state.sessions import Session
 
 
@@ -44,9 +49,7 @@ class Turn:
 
 def turn_ref(session: Session, turn_id: int) -> TurnRef:
     """How the engine is told of a turn; its ``turn`` is ``str(Turn.id)``, its ``session`` is ``Session.id``."""
-    return TurnRef(
-        chat=f"{session.place.adapter}:{session.place.chat}", session=session.id, turn=str(turn_id)
-    )
+    return TurnRef(chat=f"{session.place.adapter}:{session.place.chat}", session=session.id, turn=str(turn_id))
 
 
 class Turns:
@@ -97,13 +100,32 @@ class Turns:
             )
         return await self.get(turn_id)
 
-    async def finish(self, turn_id: int, state: TurnState) -> Turn:
-        """Store how a running turn ended; one that has ended already keeps its first end."""
+    async def finish(
+        self,
+        turn_id: int,
+        state: TurnState,
+        *,
+        replies: Sequence[Outbound] = (),
+        inbox_id: int | None = None,
+    ) -> Turn:
+        """Store how a running turn ended, what is said of it, and that its message is dealt with, in one transaction.
+
+        The replies become the agent's message of the turn and go to the outbox. A turn that has ended already keeps its
+        first end, and nothing more is said.
+        """
+        now = self._clock()
         async with self._database.transaction() as tx:
-            await tx.execute(
+            ended = await tx.execute(
                 "UPDATE turns SET state = ?, ended_at = ? WHERE id = ? AND state = 'running'",
-                *(state.value, to_text(self._clock()), turn_id),
+                *(state.value, to_text(now), turn_id),
             )
+            if ended and replies:
+                words = "\n".join(reply.plain_text for reply in replies)
+                await append(tx, turn_id, Role.ASSISTANT, words, now=now)
+            for reply in replies if ended else ():
+                await put(tx, reply, inbox_id=inbox_id, owner=self._instance.id, now=now)
+            if inbox_id is not None:
+                await finish(tx, inbox_id, now)
         return await self.get(turn_id)
 
     async def link_checkpoint(self, turn_id: int, checkpoint_id: str) -> None:
