@@ -1,0 +1,211 @@
+"""The console for people: a prompt that stays open while a turn runs, with replies printed above it.
+
+Ctrl-C stops the running turn, never the program; Ctrl-D on an empty line ends it. Enter sends; Alt-Enter, or a
+backslash before Enter, begins another line.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio
+from anyio import to_thread
+from anyio.abc import TaskGroup
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application.run_in_terminal import in_terminal
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import has_focus
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import Output
+from prompt_toolkit.renderer import print_formatted_text
+
+from adapters.console.attachments import AttachmentDirectory
+from adapters.console.jsonl import NAME
+from adapters.console.pending import Pending, Speaker
+from adapters.console.styles import STYLE, styled
+from adapters.console.text import choices, printable
+from adapters.contract import Attachment, Inbound, Outbound, Place, Receive
+
+PROMPT = "> "
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+TICK_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Aids:
+    """What helps a person at the prompt: a word at the start, what was typed before, what can be typed."""
+
+    banner: str
+    history: History
+    completer: Completer
+
+
+class Terminal:
+    """The console on a terminal."""
+
+    name = NAME
+
+    def __init__(
+        self,
+        input: Input,  # noqa: A002 - the library's own word
+        output: Output,
+        attachments: AttachmentDirectory,
+        speaker: Speaker,
+        aids: Aids,
+    ) -> None:
+        self._attachments = attachments
+        self._speaker = speaker
+        self._banner = aids.banner
+        self._pending = Pending()
+        self._progress = ""
+        self._busy_since = 0.0
+        self._tasks: TaskGroup | None = None
+        self._receive: Receive | None = None
+        self._session: PromptSession[str] = PromptSession(
+            self._prompt,
+            multiline=True,
+            style=STYLE,
+            history=aids.history,
+            completer=aids.completer,
+            complete_while_typing=False,
+            key_bindings=self._bindings(),
+            prompt_continuation="  ",
+            enable_suspend=True,
+            input=input,
+            output=output,
+        )
+
+    async def run(self, receive: Receive) -> None:
+        """Ask for one message after another until Ctrl-D; a running turn does not keep the prompt from opening."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks, self._receive = tasks, receive
+            await self._print([("class:quiet", self._banner)])
+            while (text := await self._ask()) is not None:
+                if text.strip():
+                    await self._hand_over(text)
+            tasks.cancel_scope.cancel()
+
+    async def _ask(self) -> str | None:
+        try:
+            return await self._session.prompt_async()
+        except EOFError:
+            return None
+
+    async def _hand_over(self, text: str) -> None:
+        if self._receive is None or self._tasks is None:
+            raise AssertionError("messages are taken in by run")
+        if not self._pending:
+            self._busy_since = time.monotonic()
+            self._tasks.start_soon(self._tick)
+        event_id = self._pending.begin()
+        await self._receive(Inbound(Place(NAME, self._speaker.chat), self._speaker.user, event_id, text))
+
+    async def _tick(self) -> None:
+        """Keep the clock of the progress line going while something is open."""
+        while self._pending:
+            self._session.app.invalidate()
+            await anyio.sleep(TICK_S)
+
+    def _prompt(self) -> FormattedText:
+        """The prompt, under a line of progress while something takes longer than a moment."""
+        elapsed_s = time.monotonic() - self._busy_since
+        if not self._pending or elapsed_s < TICK_S:
+            return FormattedText([("class:prompt", PROMPT)])
+        turn = SPINNER[int(elapsed_s / TICK_S) % len(SPINNER)]
+        width = self._session.output.get_size().columns - 16
+        doing = (self._progress or "working")[: max(width, 10)]
+        line = f"{turn} {doing}  {elapsed_s:.0f} s · Ctrl-C stops\n"
+        return FormattedText([("class:progress", line), ("class:prompt", PROMPT)])
+
+    def _bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
+        typing = has_focus(DEFAULT_BUFFER)
+
+        @bindings.add("c-c", filter=typing)
+        @bindings.add(Keys.SIGINT)
+        def stop_or_clear(event: KeyPressEvent) -> None:
+            self._interrupt(event)
+
+        @bindings.add("enter", filter=typing)
+        def send_or_continue(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if not buffer.document.text.endswith("\\"):
+                buffer.validate_and_handle()
+                return
+            buffer.cursor_position = len(buffer.text)
+            if not buffer.text.startswith(("$", "/run ")):
+                # A shell joins the lines by itself and needs its backslash; other text does not contain it.
+                buffer.delete_before_cursor(1)
+            buffer.insert_text("\n")
+
+        @bindings.add("escape", "enter", filter=typing)
+        def next_line(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        return bindings
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        if self._tasks is None:
+            return
+        if self._pending:
+            self._tasks.start_soon(self._hand_over, "/stop")
+        elif event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            self._tasks.start_soon(self._print, [("class:quiet", "Nothing is running. Ctrl-D ends the chat.")])
+
+    async def send(self, message: Outbound) -> None:
+        """Print one reply above the prompt; long blocks are cut, files are saved and named."""
+        text = styled(message)
+        if message.place.chat != self._speaker.chat:
+            text.insert(0, ("class:quiet", f"[{printable(message.place.chat)}]\n"))
+        for attachment in message.files:
+            text.append(("class:quiet", "\n" + await self._saved(attachment)))
+        if message.buttons:
+            text.append(("class:quiet", "\n" + printable(choices(message.buttons))))
+        await self._print(text)
+
+    async def _saved(self, attachment: Attachment) -> str:
+        try:
+            path = await to_thread.run_sync(self._attachments.save, attachment)
+        except OSError as error:
+            return f"  {printable(attachment.name)} could not be saved: {error.strerror}"
+        return f"  {printable(attachment.name)} is saved as {path}"
+
+    async def _print(self, text: Sequence[tuple[str, str]]) -> None:
+        async with in_terminal():
+            print_formatted_text(
+                self._session.output,
+                FormattedText([*text, ("", "\n")]),
+                STYLE,
+                color_depth=self._session.app.color_depth,
+            )
+
+    async def progress(self, place: Place, text: str) -> None:
+        """Show the newest line of what is going on above the prompt."""
+        if place.chat == self._speaker.chat:
+            lines = printable(text).strip().splitlines()
+            self._progress = lines[-1] if lines else ""
+
+    async def finished(self, place: Place, event_id: str) -> None:
+        """Clear the progress line once nothing is open."""
+        self._pending.end(event_id)
+        if not self._pending and place.chat == self._speaker.chat:
+            self._progress = ""
+            self._session.app.invalidate()
+
+
+def open_history(path: str) -> History:
+    """What was typed before, readable by its owner alone; kept for this run only where the file cannot be used."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.chmod(path, 0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)
