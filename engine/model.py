@@ -215,7 +215,7 @@ class RestorePlan:
 
     ``full`` is true where hand-edits go too: asked for with ``everything``, or because the ledger is empty
     (``ledger_empty``). ``selection`` holds the pathspecs of a partial restore. ``turns`` limits it to what these turns
-    wrote. ``token`` names the restore for good.
+    wrote. ``chat`` is who asks; what another chat wrote stays. ``token`` names the restore for good.
     """
 
     workspace: Workspace
@@ -226,6 +226,7 @@ class RestorePlan:
     turns: tuple[str, ...] = ()
     everything: bool = False
     ledger_empty: bool = False
+    chat: str | None = None
 
     @property
     def full(self) -> bool:
@@ -248,7 +249,10 @@ class PathNote:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What a restore did, every path named; ``failed`` paths still hold what they held."""
+    """What a restore did, every path named; ``failed`` paths still hold what they held.
+
+    ``replanned`` are paths that changed between plan and restore, so that something else was done than was shown.
+    """
 
     target: Checkpoint
     safety: Checkpoint | None
@@ -259,6 +263,7 @@ class RestoreReport:
     other_chats: tuple[PathNote, ...] = ()
     not_captured: tuple[PathNote, ...] = ()
     failed: tuple[PathNote, ...] = ()
+    replanned: tuple[str, ...] = ()
     everything: bool = False
     ledger_empty: bool = False
     resumed: bool = False

@@ -1,0 +1,269 @@
+"""Reading a workspace into the store: scan, write what is new, make it the base that the next capture builds on.
+
+Order that matters in a crash:
+
+1. blobs, trees and the commit are complete in the object store;
+2. refs name the commit;
+3. the index mirrors it.
+
+A crash between 2 and 3 leaves an index that mirrors an older commit; the next capture sees that the base is another
+one and compares with what the base really holds.
+"""
+
+import json
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.checkpoints.manifest import MODES_PATH, encode_modes, git_mode
+from engine.checkpoints.scan import Scan, Scanner, blob_oid, megabytes
+from engine.checkpoints.source import SourceRules, Tracked
+from engine.checkpoints.tracked import index_stamp, read_tracked
+from engine.errors import CaptureFailed, LargeCheckpointWarning
+from engine.host.files import Tree
+from engine.host.git import COPY_BYTES
+from engine.host.paths import PathUnsafe, display
+from engine.model import EntryKind, Gap, GapReason, Workspace
+from engine.store.index import Index, Row, save_index
+from engine.store.objects import CommitContent, ObjectWriter, list_tree, open_writer
+from engine.store.opened import Store
+from engine.store.refs import base_ref, find_ref
+
+_ATTEMPTS = 3
+_CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK, EntryKind.REPOSITORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A workspace as it was at one moment, held by the base ref.
+
+    ``before`` and ``rows`` are the rows of the capture before and of this one; ``changed`` the paths that differ.
+    """
+
+    commit: str
+    tree: str
+    before: dict[str, Row]
+    rows: dict[str, Row]
+    changed: frozenset[str]
+    gaps: tuple[Gap, ...]
+    excluded: frozenset[str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Pending:
+    """What one commit needs beyond what the store holds."""
+
+    content: CommitContent
+    modes: bytes
+    modes_oid: str
+    blobs: list[str] = field(default_factory=list)
+
+
+class _Moved(Exception):  # noqa: N818 - internal signal
+    """Files changed between the scan and the moment their bytes were written."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = tuple(paths)
+        super().__init__()
+
+
+def capture(
+    store: Store, workspace: Workspace, own: frozenset[tuple[int, int]], forced: Iterable[str] = ()
+) -> Captured:
+    """Capture a workspace; the caller holds ``store.use``.
+
+    Args:
+        store: the store.
+        workspace: what to capture.
+        own: device and inode of Takeback's own directories.
+        forced: files a tool named, captured even where rules hide them.
+
+    Raises:
+        CaptureFailed: it cannot be read, is too large, or would not keep still.
+        GitFailed: the store could not take it; the base is as it was.
+    """
+    before = _trusted_base(store, workspace)
+    rules = _rules(store, workspace, before, frozenset(forced))
+    for _attempt in range(_ATTEMPTS):
+        scan = Scanner(workspace.root, before.rows, rules, workspace.limits, own).scan()
+        try:
+            return _write(store, workspace, before, scan)
+        except _Moved:
+            continue
+    raise CaptureFailed(workspace.root, "files kept changing while they were read; try again when they are quiet")
+
+
+def look(store: Store, workspace: Workspace, own: frozenset[tuple[int, int]], forced: Iterable[str] = ()) -> Scan:
+    """Walk a workspace like `capture` and write nothing."""
+    before = _trusted_base(store, workspace)
+    rules = _rules(store, workspace, before, frozenset(forced))
+    return Scanner(workspace.root, before.rows, rules, workspace.limits, own).scan()
+
+
+def write_commit(
+    store: Store, refs: Sequence[str], subject: str, meta: dict[str, Any], tree: str, at_s: int
+) -> str:
+    """Write a commit of an existing tree and name it; return its id."""
+    with open_writer(store.git) as writer:
+        return writer.commit(refs, encode_message(subject, meta), at_s, CommitContent(tree))[0]
+
+
+def encode_message(subject: str, meta: dict[str, Any]) -> bytes:
+    """Return a commit message: a line for people, then the facts as JSON."""
+    return f"{subject}\n\n{json.dumps(meta, indent=1)}\n".encode("utf-8", "backslashreplace")
+
+
+def decode_message(message: str) -> tuple[str, dict[str, Any]]:
+    """Return subject and facts of a commit message; no facts for one that is not ours."""
+    subject, _blank, body = message.partition("\n\n")
+    try:
+        meta = json.loads(body)
+    except ValueError:
+        meta = {}
+    return subject, meta if isinstance(meta, dict) else {}
+
+
+def _trusted_base(store: Store, workspace: Workspace) -> Index:
+    """Return the index, made to mirror what the base ref really holds."""
+    index = store.index(workspace)
+    base = find_ref(store.git, base_ref(workspace.hash))
+    if base is None:
+        return Index() if index.base is not None else index
+    if index.base == base.commit:
+        return index
+    held = list_tree(store.git, base.tree)
+    rows = {
+        path: row
+        for path, row in index.rows.items()
+        if row.entry.kind is EntryKind.DIRECTORY or held.get(path) == (git_mode(row.entry), row.entry.oid)
+    }
+    # What the base holds and these rows do not must still be known, or its removal would go unseen.
+    unknown = [path for path in held if path not in rows and path != MODES_PATH]
+    if unknown:
+        return Index()
+    modes = held.get(MODES_PATH)
+    return Index(rows, base.commit, base.tree, modes and modes[1])
+
+
+def _rules(store: Store, workspace: Workspace, before: Index, forced: frozenset[str]) -> SourceRules:
+    known = store.remembered(workspace)
+    stamp = index_stamp(workspace.root)
+    if known.tracked is None or known.tracked_stamp != stamp:
+        known.tracked = read_tracked(store.git, workspace.root) if stamp else Tracked()
+        known.tracked_stamp = stamp
+    parents = {parent for path in forced for parent in iter_parents(path)}
+    return SourceRules(known.tracked, before.rows, forced, frozenset(parents))
+
+
+def iter_parents(path: str) -> Iterator[str]:
+    """Yield the directories above a path, nearest first."""
+    parent = path.rpartition("/")[0]
+    while parent:
+        yield parent
+        parent = parent.rpartition("/")[0]
+
+
+def _write(store: Store, workspace: Workspace, before: Index, scan: Scan) -> Captured:
+    pending = _pending(before, scan)
+    commit, tree, notes = before.base, before.base_tree, ()
+    if commit is None or tree is None or pending.content.added or pending.content.deleted:
+        commit, tree, notes = _write_objects(store, workspace, scan, pending)
+    _keep_index(store, workspace, before, scan, Index(scan.rows, commit, tree, pending.modes_oid))
+    gaps, excluded = tuple(scan.gaps), frozenset(scan.excluded)
+    return Captured(commit, tree, before.rows, scan.rows, frozenset(scan.changed), gaps, excluded, notes)
+
+
+def _pending(before: Index, scan: Scan) -> _Pending:
+    modes = encode_modes(scan.rows)
+    pending = _Pending(CommitContent(before.base_tree), modes, blob_oid(modes))
+    for path in sorted(scan.changed):
+        _add_path(pending, path, before.rows.get(path), scan.rows.get(path))
+    if pending.modes_oid != before.modes_oid:
+        pending.content.added[MODES_PATH] = ("100644", pending.modes_oid)
+    return pending
+
+
+def _add_path(pending: _Pending, path: str, old: Row | None, new: Row | None) -> None:
+    held = None if old is None else (git_mode(old.entry), old.entry.oid)
+    wanted = None if new is None else (git_mode(new.entry), new.entry.oid)
+    if held == wanted:
+        return
+    if old is not None and old.entry.kind in _CONTENT_KINDS:
+        pending.content.deleted.append(path)
+    if new is None or wanted is None or wanted[0] is None or wanted[1] is None:
+        return
+    pending.content.added[path] = (wanted[0], wanted[1])
+    if new.entry.kind is not EntryKind.REPOSITORY and (held is None or held[1] != wanted[1]):
+        pending.blobs.append(path)
+
+
+def _write_objects(
+    store: Store, workspace: Workspace, scan: Scan, pending: _Pending
+) -> tuple[str, str, tuple[str, ...]]:
+    with open_writer(store.git) as writer, Tree.open(workspace.root) as tree:
+        if MODES_PATH in pending.content.added:
+            writer.blob(len(pending.modes), [pending.modes])
+        _write_blobs(writer, tree, scan, pending)
+        message = encode_message("capture", {})
+        commit, tree_oid = writer.commit([base_ref(workspace.hash)], message, int(time.time()), pending.content)
+    return commit, tree_oid, _large_notes(workspace, scan, pending)
+
+
+def _write_blobs(writer: ObjectWriter, tree: Tree, scan: Scan, pending: _Pending) -> None:
+    moved: list[str] = []
+    sent: set[str | None] = set()
+    for path in pending.blobs:
+        row = scan.rows[path]
+        if row.entry.oid not in sent and _write_blob(writer, tree, path, row) != row.entry.oid:
+            moved.append(path)
+        sent.add(row.entry.oid)
+    if moved:
+        raise _Moved(moved)
+
+
+def _write_blob(writer: ObjectWriter, tree: Tree, path: str, row: Row) -> str | None:
+    """Write one file's or link's bytes and return the id they have now."""
+    try:
+        if row.entry.kind is EntryKind.SYMLINK:
+            target = tree.read_link(path)
+            return writer.blob(len(target), [target])
+        with tree.open_file(path) as stream:
+            return writer.blob(row.size, iter(lambda: stream.read(COPY_BYTES), b""))
+    except (OSError, PathUnsafe):
+        return None
+
+
+def _large_notes(workspace: Workspace, scan: Scan, pending: _Pending) -> tuple[str, ...]:
+    sizes = {path: scan.rows[path].size for path in pending.blobs}
+    total = sum(sizes.values())
+    if total <= workspace.limits.large_checkpoint_bytes:
+        return ()
+    largest = max(sizes, key=lambda path: sizes[path])
+    note = (
+        f"this checkpoint adds {megabytes(total)} to the store; "
+        f"the largest file is {display(largest)} ({megabytes(sizes[largest])})"
+    )
+    warnings.warn(note, LargeCheckpointWarning, stacklevel=2)
+    return (note,)
+
+
+def _keep_index(store: Store, workspace: Workspace, before: Index, scan: Scan, index: Index) -> None:
+    if not scan.changed and before.base == index.base:
+        return
+    changed = None if before.base is None else scan.changed
+    save_index(store.layout.index(workspace.hash), index, changed)
+    store.keep_index(workspace, index)
+
+
+def encode_gap(gap: Gap) -> list[Any]:
+    """Return a gap as JSON holds it."""
+    return [gap.path, gap.reason.value, gap.detail, gap.older]
+
+
+def decode_gap(value: Sequence[Any]) -> Gap:
+    """Return a gap from what `encode_gap` made."""
+    return Gap(value[0], GapReason(value[1]), value[2], value[3])
+

@@ -1,0 +1,61 @@
+"""Comparisons for people: totals, a line per file, and the patch between two captures."""
+
+import re
+from collections.abc import Sequence
+
+from engine.host.git import Git
+from engine.model import ChangeStats
+from engine.store.layout import RESERVED
+
+LARGEST_PATCH_BYTES = 4 * 1024 * 1024
+
+_WITHOUT_RESERVED = f":(exclude,top,literal){RESERVED}"
+_EVERYTHING = ":(top)"
+_STAT_WIDTH = "--stat=100,70,400"
+_FLAGS = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
+
+
+def change_stats(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> ChangeStats:
+    """Return how much differs between two commits or trees."""
+    out = git.run(["diff-tree", "-r", "--numstat", *_FLAGS, old, new, "--", *_specs(selection, literal=literal)], literal_pathspecs=False)
+    files = insertions = deletions = 0
+    for line in out.splitlines():
+        added, removed, _name = line.split(b"\t", 2)
+        files += 1
+        insertions += int(added) if added != b"-" else 0
+        deletions += int(removed) if removed != b"-" else 0
+    return ChangeStats(files, insertions, deletions)
+
+
+def stat_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> str:
+    """Return a line per file and a line with the totals."""
+    specs = _specs(selection, literal=literal)
+    out = git.run(["diff-tree", "-r", _STAT_WIDTH, *_FLAGS, old, new, "--", *specs], literal_pathspecs=False)
+    return _text(out).rstrip("\n")
+
+
+def patch_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> str:
+    """Return the patch, cut after `LARGEST_PATCH_BYTES` with a line that says so."""
+    specs = _specs(selection, literal=literal)
+    with git.open(["diff-tree", "-r", "-p", *_FLAGS, old, new, "--", *specs]) as process:
+        process.stdin.close()
+        out = process.stdout.read(LARGEST_PATCH_BYTES + 1)
+        if len(out) <= LARGEST_PATCH_BYTES:
+            process.finish()
+            return _text(out)
+        process.kill()
+    whole_lines = out[:LARGEST_PATCH_BYTES].rpartition(b"\n")[0]
+    return _text(whole_lines) + f"\n… the diff is longer than {LARGEST_PATCH_BYTES // (1024 * 1024)} MB and was cut here\n"
+
+
+def _specs(selection: Sequence[str], *, literal: bool) -> list[str]:
+    chosen = [f":(top,literal){path}" for path in selection] if literal else list(selection)
+    return [*(chosen or [_EVERYTHING]), _WITHOUT_RESERVED]
+
+
+def _text(raw: bytes) -> str:
+    """Return text that any chat can show: bytes that are no UTF-8 as escapes, no control characters but line ends."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", raw.decode("utf-8", "backslashreplace"))
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")

@@ -1,0 +1,200 @@
+"""The checkpoints of a workspace: taken, listed, found, and dropped when there are too many.
+
+A checkpoint is a commit of its own, so dropping one never changes another. What the list shows comes from the commits
+and the ledger alone; it needs one git process and no look at the workspace.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from engine.checkpoints.capture import Captured, decode_gap, decode_message, encode_gap, write_commit
+from engine.errors import UnknownCheckpoint
+from engine.host.paths import display
+from engine.model import ChangeStats, Checkpoint, CheckpointKind, Gap, GapReason, TurnRef, Workspace
+from engine.store.opened import Store
+from engine.store.refs import RefRecord, after_ref, base_ref, checkpoint_ref, list_refs, update_refs
+
+_SHORTEST_PREFIX = 4
+_LONGEST_REASON = 120
+_GIT_DIRECTORIES = frozenset({".git"})
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A checkpoint with what only the engine needs: its tree, what it excluded, how much ledger existed then."""
+
+    checkpoint: Checkpoint
+    tree: str
+    excluded: frozenset[str]
+    ledger_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """Why a checkpoint is taken and for whom."""
+
+    kind: CheckpointKind
+    reason: str
+    turn: TurnRef | None = None
+    restore_token: str | None = None
+    replaced_head: str | None = None
+
+
+def list_held(store: Store, workspace: Workspace) -> list[Held]:
+    """Return the checkpoints, newest first."""
+    if not store.knows(workspace.hash):
+        return []
+    stats = store.ledger(workspace).stats_of()
+    records = list_refs(store.git, checkpoint_ref(workspace.hash, 0).rpartition("/")[0])
+    held = [_parse(record, stats) for record in records]
+    return sorted(held, key=lambda item: item.checkpoint.sequence, reverse=True)
+
+
+def find_held(held: Sequence[Held], prefix: str) -> Held:
+    """Return the checkpoint whose id begins with ``prefix``.
+
+    Raises:
+        UnknownCheckpoint: it is no id, too short, unknown, or several begin so.
+    """
+    wanted = prefix.lower()
+    if not wanted or set(wanted) - set("0123456789abcdef"):
+        raise UnknownCheckpoint(prefix, "an id has only the digits 0-9 and a-f")
+    if len(wanted) < _SHORTEST_PREFIX:
+        raise UnknownCheckpoint(prefix, f"give at least {_SHORTEST_PREFIX} characters of the id")
+    found = [item for item in held if item.checkpoint.id.startswith(wanted)]
+    if not found:
+        raise UnknownCheckpoint(prefix, "there is none by that id; it may have been pruned")
+    if len(found) > 1:
+        raise UnknownCheckpoint(prefix, "several begin so; give more of the id")
+    return found[0]
+
+
+def covering(held: Sequence[Held], captured: Captured, turn: TurnRef | None) -> Held | None:
+    """Return the checkpoint that already covers this moment: the turn's own, or the last one if nothing changed."""
+    if turn is not None:
+        for item in held:
+            if item.checkpoint.turn == turn and item.checkpoint.kind is CheckpointKind.TURN:
+                return item
+    last = held[0] if held else None
+    if last and last.tree == captured.tree and last.checkpoint.kind is not CheckpointKind.SAFETY:
+        return last
+    return None
+
+
+def take(
+    store: Store, workspace: Workspace, captured: Captured, purpose: Purpose, held: Sequence[Held], keep: Iterable[str] = ()
+) -> Checkpoint:
+    """Make a capture a checkpoint and drop the oldest beyond the limit, never one in ``keep``.
+
+    Raises:
+        GitFailed: no checkpoint was made.
+    """
+    sequence = (held[0].checkpoint.sequence if held else 0) + 1
+    now = datetime.now(UTC)
+    reason = display(purpose.reason, _LONGEST_REASON)
+    meta = {
+        "kind": purpose.kind.value,
+        "reason": reason,
+        "taken_at": now.isoformat(timespec="milliseconds"),
+        "sequence": sequence,
+        "workdir": workspace.root,
+        "turn": None if purpose.turn is None else [purpose.turn.chat, purpose.turn.session, purpose.turn.turn],
+        "ledger": store.ledger(workspace).number,
+        "restore_token": purpose.restore_token,
+        "replaced_head": purpose.replaced_head,
+        "gaps": [encode_gap(gap) for gap in captured.gaps],
+        "excluded": sorted(captured.excluded - _GIT_DIRECTORIES),
+    }
+    store.touch(workspace)
+    refs = [checkpoint_ref(workspace.hash, sequence)]
+    commit = write_commit(store, refs, reason, meta, captured.tree, int(time.time()))
+    _drop_oldest(store, workspace, held, frozenset(keep))
+    return Checkpoint(
+        commit,
+        sequence,
+        purpose.kind,
+        reason,
+        datetime.fromisoformat(str(meta["taken_at"])),
+        purpose.turn,
+        None,
+        captured.gaps,
+        purpose.restore_token,
+        purpose.replaced_head,
+    )
+
+
+def _drop_oldest(store: Store, workspace: Workspace, held: Sequence[Held], keep: frozenset[str]) -> None:
+    """Drop what is beyond the limit, counting the checkpoint just taken."""
+    surplus = len(held) + 1 - workspace.limits.max_snapshots
+    oldest_first = [item.checkpoint for item in reversed(held) if item.checkpoint.id not in keep]
+    drop(store, workspace, oldest_first[: max(surplus, 0)])
+
+
+def drop(store: Store, workspace: Workspace, checkpoints: Sequence[Checkpoint]) -> None:
+    """Drop checkpoints; their space is reclaimed by the next prune."""
+    if not checkpoints:
+        return
+    names = [checkpoint_ref(workspace.hash, item.sequence) for item in checkpoints]
+    after = [after_ref(workspace.hash, item.sequence) for item in checkpoints]
+    with open(store.layout.gc_pending, "ab") as pending:
+        pending.write("".join(f"{name}\n" for name in names).encode("ascii"))
+    update_refs(store.git, delete=[*names, *after])
+
+
+def keep_after(store: Store, workspace: Workspace, sequence: int, captured: Captured) -> None:
+    """Name the state after a tool, so that what the turn changed can be shown as long as its checkpoint lives."""
+    update_refs(store.git, set_to=[(after_ref(workspace.hash, sequence), captured.commit)])
+
+
+def gap_notes(gaps: Iterable[Gap]) -> tuple[str, ...]:
+    """Return a sentence per reason why something is not captured, three names each."""
+    by_reason: dict[GapReason, list[Gap]] = {}
+    for gap in gaps:
+        by_reason.setdefault(gap.reason, []).append(gap)
+    return tuple(_gap_note(reason, found) for reason, found in by_reason.items())
+
+
+def _gap_note(reason: GapReason, gaps: Sequence[Gap]) -> str:
+    shown = [_gap_name(gap) for gap in gaps[:3]]
+    more = f" (+{len(gaps) - 3})" if len(gaps) > len(shown) else ""
+    return f"not captured ({reason.value}): {', '.join(shown)}{more}"
+
+
+def _gap_name(gap: Gap) -> str:
+    details = [gap.detail] if gap.detail else []
+    if gap.older:
+        details.append("the content captured last is kept, it is older")
+    return f"{display(gap.path)} ({'; '.join(details)})" if details else display(gap.path)
+
+
+def _parse(record: RefRecord, stats: Mapping[str, ChangeStats]) -> Held:
+    subject, meta = decode_message(record.message)
+    turn = meta.get("turn")
+    checkpoint = Checkpoint(
+        record.commit,
+        int(record.name.rpartition("/")[2]),
+        CheckpointKind(meta.get("kind", CheckpointKind.MANUAL.value)),
+        str(meta.get("reason", subject)),
+        _time(meta),
+        TurnRef(*turn) if turn else None,
+        stats.get(record.commit),
+        tuple(decode_gap(gap) for gap in meta.get("gaps", ())),
+        meta.get("restore_token"),
+        meta.get("replaced_head"),
+    )
+    return Held(checkpoint, record.tree, frozenset(meta.get("excluded", ())), int(meta.get("ledger", 0)))
+
+
+def _time(meta: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(str(meta.get("taken_at", "1970-01-01T00:00:00+00:00")))
+
+
+def with_stats(checkpoint: Checkpoint, stats: ChangeStats | None) -> Checkpoint:
+    """Return the checkpoint with what its turn changed."""
+    return replace(checkpoint, stats=stats)
+
+
+__all__ = ["Held", "Purpose", "base_ref", "covering", "drop", "find_held", "keep_after", "list_held", "take"]

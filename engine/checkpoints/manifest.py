@@ -1,0 +1,114 @@
+"""What git's trees cannot say of a workspace, kept in the reserved directory of a checkpoint's tree.
+
+``modes`` holds the permission bits that differ from the usual ones, and the empty directories.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.model import Entry, EntryKind
+from engine.store.index import Row
+from engine.store.layout import RESERVED
+
+MODES_PATH = f"{RESERVED}/modes"
+
+_REGULAR = "100644"
+_EXECUTABLE = "100755"
+_SYMLINK = "120000"
+_GITLINK = "160000"
+_TREE = "040000"
+_LINK_MODE = 0o777
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """``usual`` maps a git mode to the permission bits it stands for; ``modes`` the exceptions by path."""
+
+    usual: Mapping[str, int]
+    modes: Mapping[str, int]
+    empty: frozenset[str]
+
+    def entry(self, path: str, git_mode: str, oid: str) -> Entry | None:
+        """Return what a path of the tree is, with all its permission bits; ``None`` for the mode of nothing."""
+        if git_mode == _SYMLINK:
+            return Entry(EntryKind.SYMLINK, _LINK_MODE, oid)
+        if git_mode == _GITLINK:
+            return Entry(EntryKind.REPOSITORY, 0, oid)
+        if git_mode == _TREE:
+            return self.directory(path)
+        if git_mode in self.usual:
+            return Entry(EntryKind.FILE, self.modes.get(path, self.usual[git_mode]), oid)
+        return None
+
+    def directory(self, path: str) -> Entry:
+        """Return a directory with its permission bits."""
+        return Entry(EntryKind.DIRECTORY, self.modes.get(path, self.usual[_TREE]), None)
+
+
+def git_mode(entry: Entry) -> str | None:
+    """Return the mode of an entry in a git tree, ``None`` for a directory, which trees only imply."""
+    if entry.kind is EntryKind.FILE:
+        return _EXECUTABLE if entry.mode & 0o111 else _REGULAR
+    if entry.kind is EntryKind.SYMLINK:
+        return _SYMLINK
+    return _GITLINK if entry.kind is EntryKind.REPOSITORY else None
+
+
+def encode_modes(rows: Mapping[str, Row]) -> bytes:
+    """Return the content of ``modes`` for a capture."""
+    classes: dict[str, Counter[int]] = {_REGULAR: Counter(), _EXECUTABLE: Counter(), _TREE: Counter()}
+    parents: set[str] = set()
+    for path, row in rows.items():
+        mode_class = _class_of(row.entry)
+        if mode_class is not None:
+            classes[mode_class][row.entry.mode] += 1
+        parent, _slash, _name = path.rpartition("/")
+        parents.add(parent)
+    usual = {name: _most_common(counter, fallback) for (name, counter), fallback in zip(classes.items(), _FALLBACKS, strict=True)}
+    modes = {
+        path: row.entry.mode
+        for path, row in sorted(rows.items())
+        if (mode_class := _class_of(row.entry)) is not None and row.entry.mode != usual[mode_class]
+    }
+    empty = sorted(p for p, row in rows.items() if row.entry.kind is EntryKind.DIRECTORY and p not in parents)
+    return json.dumps({"usual": usual, "modes": modes, "empty": empty}, indent=1).encode("ascii")
+
+
+_FALLBACKS = (0o644, 0o755, 0o755)
+
+
+def _class_of(entry: Entry) -> str | None:
+    if entry.kind is EntryKind.DIRECTORY:
+        return _TREE
+    return git_mode(entry) if entry.kind is EntryKind.FILE else None
+
+
+def _most_common(counter: Counter[int], fallback: int) -> int:
+    """Return the most frequent mode, the smallest of several, so that equal workspaces have equal manifests."""
+    if not counter:
+        return fallback
+    return min(counter, key=lambda mode: (-counter[mode], mode))
+
+
+def decode_modes(content: bytes | None) -> Manifest:
+    """Read ``modes``; ``None`` stands for a tree without one.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    value = json.loads(content) if content else {}
+    usual = dict(zip((_REGULAR, _EXECUTABLE, _TREE), _FALLBACKS, strict=True)) | value.get("usual", {})
+    return Manifest(usual, value.get("modes", {}), frozenset(value.get("empty", ())))
+
+
+def covers(paths: frozenset[str], path: str) -> bool:
+    """Whether a path is one of these or below one."""
+    if not paths:
+        return False
+    while path:
+        if path in paths:
+            return True
+        path = path.rpartition("/")[0]
+    return False

@@ -1,0 +1,302 @@
+"""One walk over a workspace: what is there, what changed since the last capture, what cannot be captured.
+
+The walk goes by directory descriptors, so no symlink is ever followed; FIFOs, sockets and devices are never opened.
+It reads only files whose stat data do not prove them unchanged, and writes nothing.
+"""
+
+import hashlib
+import os
+import stat
+import time
+from dataclasses import dataclass, field
+
+from engine.checkpoints.source import VIRTUALENV_MARKERS, DirectoryRules, SourceRules
+from engine.checkpoints.tracked import read_exclude, read_small_file
+from engine.errors import CaptureFailed
+from engine.host.paths import is_repository_part
+from engine.model import Entry, EntryKind, Gap, GapReason, Limits
+from engine.store.index import Row, is_racy
+from engine.store.layout import RESERVED
+
+# What stands for a nested repository's commit where it has none or keeps it elsewhere: a constant nobody's commit has.
+NO_COMMIT = hashlib.sha1(b"takeback: a nested repository without a commit", usedforsecurity=False).hexdigest()
+
+_LINK_MODE = 0o777
+_CHUNK_BYTES = 1024 * 1024
+_READ_ATTEMPTS = 3
+_DEEPEST = 900  # levels; each holds a descriptor open
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a walk found.
+
+    ``rows`` is the whole workspace; ``changed`` the paths whose row is new, different or gone compared with the rows
+    before; ``excluded`` what exists but is no source, a directory for all below it.
+    """
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    gaps: list[Gap] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+
+
+class Scanner:
+    """Walks one workspace.
+
+    Args:
+        root: its real path.
+        before: the rows of the last capture.
+        rules: what is source.
+        limits: the workspace's limits.
+        own: device and inode of directories of Takeback's own, which are left out.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        before: dict[str, Row],
+        rules: SourceRules,
+        limits: Limits,
+        own: frozenset[tuple[int, int]] = frozenset(),
+    ) -> None:
+        self._root = root
+        self._before = before
+        self._rules = rules
+        self._limits = limits
+        self._own = own
+        self._files = 0
+        self._scan = Scan()
+
+    def scan(self) -> Scan:
+        """Walk everything.
+
+        Raises:
+            CaptureFailed: the root cannot be read, or there are more source files than the limit.
+        """
+        try:
+            descriptor = os.open(self._root, _DIRECTORY_FLAGS & ~os.O_NOFOLLOW)
+        except OSError as error:
+            raise CaptureFailed(self._root, f"the directory cannot be read ({error.strerror})") from error
+        try:
+            self._directory(descriptor, "", self._rules.top(read_exclude(self._root)), 0)
+        except OSError as error:
+            raise CaptureFailed(self._root, f"the directory cannot be read ({error.strerror})") from error
+        finally:
+            os.close(descriptor)
+        scan = self._scan
+        scan.changed.update(path for path in self._before if path not in scan.rows)
+        scan.gaps.sort(key=lambda gap: gap.path)
+        scan.excluded.sort()
+        return scan
+
+    def _directory(self, descriptor: int, path: str, rules: DirectoryRules, depth: int) -> None:
+        with os.scandir(descriptor) as listing:
+            entries = list(listing)
+        names = {entry.name for entry in entries}
+        if ".gitignore" in names:
+            rules = rules.with_patterns(path, read_small_file(".gitignore", descriptor) or b"")
+        prefix = f"{path}/" if path else ""
+        for entry in entries:
+            name = entry.name
+            here = prefix + name
+            if is_repository_part(name) or (not path and name == RESERVED):
+                self._scan.excluded.append(here)
+                continue
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._gap(here, GapReason.UNREADABLE, error.strerror or "")
+                continue
+            kind = stat.S_IFMT(status.st_mode)
+            if kind == stat.S_IFDIR:
+                self._subdirectory(descriptor, here, name, status, rules, depth)
+            elif not rules.admits(here, name):
+                self._scan.excluded.append(here)
+            elif kind == stat.S_IFREG:
+                self._file(descriptor, here, name, status)
+            elif kind == stat.S_IFLNK:
+                self._link(descriptor, here, name, status)
+            else:
+                self._gap(here, GapReason.SPECIAL, "a FIFO, socket or device")
+
+    def _subdirectory(
+        self, parent: int, path: str, name: str, status: os.stat_result, rules: DirectoryRules, depth: int
+    ) -> None:
+        if (status.st_dev, status.st_ino) in self._own:
+            self._gap(path, GapReason.STORE)
+            return
+        inside = rules.enter(path, name)
+        if inside is None:
+            self._scan.excluded.append(path)
+            return
+        if depth >= _DEEPEST:
+            self._gap(path, GapReason.UNREADABLE, f"nested deeper than {_DEEPEST} levels")
+            return
+        try:
+            descriptor = os.open(name, _DIRECTORY_FLAGS, dir_fd=parent)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._keep_below(path)
+            self._gap(path, GapReason.UNREADABLE, error.strerror or "")
+            return
+        try:
+            self._open_subdirectory(descriptor, path, status, inside, depth)
+        finally:
+            os.close(descriptor)
+
+    def _open_subdirectory(
+        self, descriptor: int, path: str, status: os.stat_result, rules: DirectoryRules, depth: int
+    ) -> None:
+        mode = stat.S_IMODE(status.st_mode)
+        if _exists(".git", descriptor):
+            self._put(path, Row(Entry(EntryKind.REPOSITORY, 0, _nested_commit(descriptor))))
+            self._gap(path, GapReason.NESTED_REPOSITORY)
+            return
+        if path not in self._rules.tracked.directories and any(_exists(m, descriptor) for m in VIRTUALENV_MARKERS):
+            self._scan.excluded.append(path)
+            return
+        self._put(path, Row(Entry(EntryKind.DIRECTORY, mode, None)))
+        try:
+            self._directory(descriptor, path, rules, depth + 1)
+        except OSError as error:
+            self._keep_below(path)
+            self._gap(path, GapReason.UNREADABLE, error.strerror or "")
+
+    def _file(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
+        self._count_file()
+        if status.st_size > self._limits.max_file_size_bytes:
+            limit = megabytes(self._limits.max_file_size_bytes)
+            self._gap(path, GapReason.TOO_LARGE, f"{megabytes(status.st_size)}, the limit is {limit}")
+            return
+        row = self._before.get(path)
+        if row is not None and row.entry.kind is EntryKind.FILE and row.describes(status):
+            self._scan.rows[path] = row
+            return
+        try:
+            read = _hash_file(directory, name, self._limits.max_file_size_bytes)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._gap(path, GapReason.UNREADABLE, error.strerror or "")
+            return
+        if read is None:
+            self._gap(path, GapReason.CHANGING)
+            return
+        self._put(path, read)
+
+    def _link(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
+        self._count_file()
+        try:
+            target = os.fsencode(os.readlink(name, dir_fd=directory))
+        except OSError:
+            return
+        self._put(path, _row(Entry(EntryKind.SYMLINK, _LINK_MODE, blob_oid(target)), status, trusted=True))
+
+    def _put(self, path: str, row: Row) -> None:
+        self._scan.rows[path] = row
+        if self._before.get(path) != row:
+            self._scan.changed.add(path)
+
+    def _gap(self, path: str, reason: GapReason, detail: str = "") -> None:
+        """Note a gap; what was captured of it before stays in the checkpoint, marked as older."""
+        row = self._before.get(path)
+        older = row is not None and row.entry.kind in (EntryKind.FILE, EntryKind.SYMLINK)
+        if row is not None and older:
+            self._put(path, Row(row.entry, trusted=False, older=True))
+        self._scan.gaps.append(Gap(path, reason, detail, older))
+
+    def _keep_below(self, path: str) -> None:
+        """Keep what was captured below a directory that cannot be read now."""
+        below = f"{path}/"
+        for known, row in self._before.items():
+            if known == path:
+                self._put(known, row)
+            elif known.startswith(below) and known not in self._scan.rows:
+                self._put(known, Row(row.entry, trusted=False, older=True))
+
+    def _count_file(self) -> None:
+        self._files += 1
+        if self._files > self._limits.max_source_files:
+            raise CaptureFailed(
+                self._root, f"it has more than {self._limits.max_source_files:,} source files; choose a smaller directory"
+            )
+
+
+def blob_oid(content: bytes) -> str:
+    """Return git's id of a blob."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def megabytes(size: int) -> str:
+    """Return a size for people."""
+    return f"{size / (1024 * 1024):.1f} MB"
+
+
+def _row(entry: Entry, status: os.stat_result, *, trusted: bool) -> Row:
+    return Row(
+        entry, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev, trusted=trusted
+    )
+
+
+def _hash_file(directory: int, name: str, limit_bytes: int) -> Row | None:
+    """Read a regular file to its end; ``None`` if it would not keep still.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    for _attempt in range(_READ_ATTEMPTS):
+        read_at_ns = time.time_ns()
+        descriptor = os.open(name, _READ_FLAGS, dir_fd=directory)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > limit_bytes:
+                return None
+            oid = _hash_descriptor(descriptor, status.st_size)
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if oid is not None and (after.st_mtime_ns, after.st_ctime_ns) == (status.st_mtime_ns, status.st_ctime_ns):
+            entry = Entry(EntryKind.FILE, stat.S_IMODE(status.st_mode), oid)
+            return _row(entry, status, trusted=not is_racy(status, read_at_ns))
+    return None
+
+
+def _hash_descriptor(descriptor: int, size: int) -> str | None:
+    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    left = size
+    while chunk := os.read(descriptor, _CHUNK_BYTES):
+        left -= len(chunk)
+        digest.update(chunk)
+    return digest.hexdigest() if left == 0 else None
+
+
+def _exists(name: str, directory: int) -> bool:
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def _nested_commit(directory: int) -> str:
+    """Return the commit a nested repository is at, read from its files; `NO_COMMIT` where that is not plain."""
+    try:
+        git = os.open(".git", _DIRECTORY_FLAGS, dir_fd=directory)
+    except OSError:
+        return NO_COMMIT
+    try:
+        head = (read_small_file("HEAD", git) or b"").strip()
+        if head.startswith(b"ref: "):
+            name = os.fsdecode(head[5:].strip())
+            safe = name.startswith("refs/") and ".." not in name
+            head = (read_small_file(name, git) or b"").strip() if safe else b""
+        text = head.decode("ascii", "replace")
+        return text if len(text) == len(NO_COMMIT) and set(text) <= set("0123456789abcdef") else NO_COMMIT
+    finally:
+        os.close(git)

@@ -1,0 +1,371 @@
+"""The one door to git: hermetic processes of the system's git, started through GitPython.
+
+Promises: no environment variable reaches git but the allow-list below; no global or system configuration, hook,
+attribute file, pager, editor, credential helper or fsmonitor program is ever consulted; git only ever works on the
+store and never looks at a workspace; every process has a deadline and is killed with its whole group.
+
+GitPython adds its own variables to the inherited environment, so each command is started through ``env -i``, which
+makes the allow-list exact.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, cast
+
+from engine.errors import GitFailed, GitUnavailable, StoreDamaged
+
+MINIMUM_VERSION = (2, 30)
+COPY_BYTES = 256 * 1024
+
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "TZ": "UTC",
+    "HOME": "/nonexistent",
+    "XDG_CONFIG_HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "false",
+    "GIT_ASKPASS": "false",
+    "GIT_AUTHOR_NAME": "Takeback",
+    "GIT_AUTHOR_EMAIL": "takeback@localhost",
+    "GIT_COMMITTER_NAME": "Takeback",
+    "GIT_COMMITTER_EMAIL": "takeback@localhost",
+}
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.quotePath=false",
+    "core.protectNTFS=false",
+    "core.protectHFS=false",
+    "core.fsync=committed",
+    "core.fsyncMethod=batch",
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.allow=never",
+    "diff.external=",
+    "diff.renames=false",
+)
+
+Before = Callable[[Sequence[str]], None]
+
+
+class Git:
+    """Runs git on one bare repository.
+
+    Args:
+        git_dir: the repository; every command works on it.
+        executable: path of git, or ``None`` to look it up in ``search_path``.
+        search_path: directories as in ``PATH``.
+        timeout_s: deadline of one command in seconds.
+        before: called with the arguments before each process starts; raising stops it (fault injection).
+    """
+
+    def __init__(
+        self,
+        git_dir: str,
+        *,
+        executable: str | None = None,
+        search_path: str = os.defpath,
+        timeout_s: float = 120.0,
+        before: Before | None = None,
+    ) -> None:
+        self.git_dir = git_dir
+        self._wanted = executable
+        self._search_path = search_path
+        self._timeout_s = timeout_s
+        self._before = before
+        self._executable: str | None = None
+
+    def executable(self) -> str:
+        """Return the path of a usable git.
+
+        Raises:
+            GitUnavailable: git is missing, does not start or is older than `MINIMUM_VERSION`.
+        """
+        if self._executable is None:
+            self._executable = self._find()
+        return self._executable
+
+    def _find(self) -> str:
+        found = shutil.which(self._wanted or "git", path=self._search_path)
+        if found is None:
+            raise GitUnavailable(f"{self._wanted or 'git'} was not found in {self._search_path}")
+        with self._spawn(found, ["version"]) as process:
+            out = _communicate(process, b"", "version")[0].decode("ascii", "replace")
+        match = re.search(r"(\d+)\.(\d+)", out)
+        if match is None:
+            raise GitUnavailable(f"{found} does not answer like git")
+        if (int(match[1]), int(match[2])) < MINIMUM_VERSION:
+            raise GitUnavailable(f"{found} is version {match[0]}")
+        return found
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        literal_pathspecs: bool = True,
+        timeout_s: float | None = None,
+    ) -> bytes:
+        """Run a command to its end and return its standard output.
+
+        Raises:
+            GitUnavailable: git cannot be started.
+            GitFailed: it ended with an error or ran out of time.
+        """
+        executable = self.executable()
+        extra = dict(env or {})
+        if literal_pathspecs:
+            extra["GIT_LITERAL_PATHSPECS"] = "1"
+        with self._spawn(executable, arguments, extra, timeout_s) as process:
+            return _communicate(process, stdin, arguments[0])[0]
+
+    @contextmanager
+    def open(
+        self, arguments: Sequence[str], *, timeout_s: float | None = None
+    ) -> Iterator["GitProcess"]:
+        """Start a command that is talked to through its pipes; killed when the block raises."""
+        with self._spawn(self.executable(), arguments, None, timeout_s) as process:
+            yield process
+
+    @contextmanager
+    def _spawn(
+        self,
+        executable: str,
+        arguments: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Iterator["GitProcess"]:
+        if self._before is not None:
+            self._before(arguments)
+        variables = {**_ENVIRONMENT, "PATH": self._search_path, "GIT_DIR": self.git_dir, **(env or {})}
+        command = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items()), executable]
+        for setting in _SETTINGS:
+            command += ["-c", setting]
+        process = GitProcess(
+            _start([*command, *arguments]), arguments[0], self._timeout_s if timeout_s is None else timeout_s
+        )
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            process.close()
+
+
+class GitProcess:
+    """A running git with a deadline."""
+
+    def __init__(self, popen: "subprocess.Popen[bytes]", name: str, timeout_s: float) -> None:
+        self._popen = popen
+        self.name = name
+        self.stdin = cast(IO[bytes], popen.stdin)
+        self.stdout = cast(IO[bytes], popen.stdout)
+        self._stderr: list[bytes] = []
+        self._timed_out = False
+        self._timer = threading.Timer(timeout_s, self._expire)
+        self._timer.daemon = True
+        self._timer.start()
+        # A full stderr pipe would stop git for good, so it is drained beside whatever else goes on.
+        self._drain = threading.Thread(target=self._read_stderr, daemon=True)
+        self._drain.start()
+
+    def _read_stderr(self) -> None:
+        stream = cast(IO[bytes], self._popen.stderr)
+        while chunk := stream.read(8192):
+            if len(self._stderr) < 64:  # noqa: PLR2004 - half a megabyte of complaints says enough
+                self._stderr.append(chunk)
+
+    def _expire(self) -> None:
+        self._timed_out = True
+        self.kill()
+
+    def kill(self) -> None:
+        """End git and everything it started."""
+        try:
+            os.killpg(self._popen.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            self._popen.kill()
+
+    def read(self, size: int) -> bytes:
+        """Read exactly ``size`` bytes of output.
+
+        Raises:
+            GitFailed: the output ended before.
+        """
+        data = self.stdout.read(size)
+        if len(data) != size:
+            self.finish()
+            raise GitFailed(self.name, "the output ended early")
+        return data
+
+    def finish(self) -> None:
+        """Wait for the end.
+
+        Raises:
+            GitFailed: git failed or ran out of time.
+        """
+        try:
+            self.stdin.close()
+        except BrokenPipeError:
+            pass  # the exit code below tells why
+        code = self._popen.wait()
+        self._timer.cancel()
+        self._drain.join()
+        if code in (126, 127):
+            raise GitUnavailable(self._complaint() or f"exit code {code}")
+        if code != 0 or self._timed_out:
+            raise self.failure()
+
+    def failure(self) -> GitFailed:
+        """Return the error that describes how git ended."""
+        detail = self._complaint()
+        if self._timed_out:
+            detail = "the deadline passed"
+        return GitFailed(self.name, detail or f"exit code {self._popen.returncode}", timed_out=self._timed_out)
+
+    def _complaint(self) -> str:
+        text = b"".join(self._stderr).decode("utf-8", "backslashreplace").strip()
+        return text.splitlines()[0] if text else ""
+
+    def close(self) -> None:
+        """Release pipes and timer, ending git if it still runs."""
+        if self._popen.poll() is None:
+            try:
+                self.stdin.close()
+            except BrokenPipeError:
+                pass
+            try:
+                self._popen.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                self._popen.wait()
+        self._timer.cancel()
+        self._drain.join()
+        for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
+            if stream is not None and not stream.closed:
+                try:
+                    stream.close()
+                except BrokenPipeError:
+                    pass
+
+
+class ObjectReader:
+    """Reads blobs one after the other through one ``git cat-file --batch`` and proves each against its id."""
+
+    def __init__(self, process: GitProcess) -> None:
+        self._process = process
+        self._unread = 0
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """Yield the content of a blob, by id or ``<tree>:<path>``, in pieces of at most `COPY_BYTES`.
+
+        Raises:
+            StoreDamaged: the store does not hold it, cannot read it, or holds other bytes than its id stands for; the
+                last one shows only when all pieces have been read.
+        """
+        oid, size = self._request(name)
+        digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+        while self._unread > 1:
+            piece = self._take(min(self._unread - 1, COPY_BYTES), name)
+            digest.update(piece)
+            yield piece
+        self._take(1, name)
+        if digest.hexdigest() != oid:
+            raise StoreDamaged(f"object {oid} does not hold what its id stands for")
+
+    def read(self, name: str) -> bytes:
+        """Return the whole content of a blob; for small ones.
+
+        Raises:
+            StoreDamaged: as `chunks`.
+        """
+        return b"".join(self.chunks(name))
+
+    def _request(self, name: str) -> tuple[str, int]:
+        while self._unread:  # a reader that gave up half-way left the rest in the pipe
+            self._take(min(self._unread, COPY_BYTES), name)
+        try:
+            self._process.stdin.write(name.encode("ascii") + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise StoreDamaged(f"object {name} cannot be read") from error
+        header = self._process.stdout.readline().split()
+        if len(header) != 3 or header[1] != b"blob":  # noqa: PLR2004 - "<oid> <type> <size>"; all else says missing
+            raise StoreDamaged(f"object {name} is missing")
+        self._unread = int(header[2]) + 1  # a newline follows the content
+        return header[0].decode("ascii"), int(header[2])
+
+    def _take(self, size: int, name: str) -> bytes:
+        try:
+            piece = self._process.read(size)
+        except GitFailed as error:
+            raise StoreDamaged(f"object {name} cannot be read ({error.detail})") from error
+        self._unread -= len(piece)
+        return piece
+
+
+@contextmanager
+def open_reader(git: Git) -> Iterator[ObjectReader]:
+    """Open an `ObjectReader`; one process for as many objects as are asked for."""
+    with git.open(["cat-file", "--batch"]) as process:
+        yield ObjectReader(process)
+
+
+def _communicate(process: GitProcess, stdin: bytes, name: str) -> tuple[bytes, str]:
+    """Feed standard input and read standard output without either blocking the other."""
+    if len(stdin) <= 65536:  # noqa: PLR2004 - a pipe takes this much without a reader on Linux; macOS grows to it
+        feeder = None
+        _feed(process, stdin)
+    else:
+        feeder = threading.Thread(target=_feed, args=(process, stdin), daemon=True)
+        feeder.start()
+    out = process.stdout.read()
+    if feeder is not None:
+        feeder.join()
+    process.finish()
+    return out, name
+
+
+def _feed(process: GitProcess, stdin: bytes) -> None:
+    try:
+        process.stdin.write(stdin)
+        process.stdin.close()
+    except (BrokenPipeError, ValueError):
+        pass  # git ended early; its exit code tells why
+
+
+def _start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
+    try:
+        # GitPython looks for git while it is imported and must not fail there: which git is used is decided here.
+        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+        from git.cmd import Git as GitCommand
+    except ImportError as error:
+        raise GitUnavailable(f"GitPython cannot be loaded ({error})") from error
+    try:
+        handle = GitCommand(os.path.sep).execute(
+            command, istream=cast("IO[bytes]", subprocess.PIPE), as_process=True, start_new_session=True
+        )
+    except OSError as error:
+        raise GitUnavailable(str(error)) from error
+    popen = cast("subprocess.Popen[bytes]", handle.proc)
+    handle.proc = None  # from here on this module alone ends the process
+    return popen

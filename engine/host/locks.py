@@ -1,0 +1,73 @@
+"""Locks between processes and threads: ``flock`` on files that are never removed.
+
+A lock ends with its owner, however that ends, because the kernel drops it; so nothing is ever broken by force. The
+file holds a line about its last exclusive owner, for the sentence that says who is waited for.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from engine.errors import StoreBusy
+
+_FIRST_PAUSE_S = 0.002
+_LONGEST_PAUSE_S = 0.05
+
+
+@contextmanager
+def hold(path: str, *, shared: bool, wait_s: float, purpose: str) -> Iterator[None]:
+    """Hold a lock for the length of a block.
+
+    Args:
+        path: the lock file; made if missing, never removed.
+        shared: beside other shared holders, or alone.
+        wait_s: the longest wait in seconds.
+        purpose: what it is held for, shown to those who wait.
+
+    Raises:
+        StoreBusy: it was not free in time.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        _acquire(descriptor, path, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, wait_s)
+        if not shared:
+            _sign(descriptor, purpose)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, path: str, mode: int, wait_s: float) -> None:
+    began = time.monotonic()
+    pause = _FIRST_PAUSE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waited = time.monotonic() - began
+            if waited >= wait_s:
+                raise StoreBusy(path, _holder(descriptor), waited) from None
+            time.sleep(min(pause, max(wait_s - waited, 0)))
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+        else:
+            return
+
+
+def _sign(descriptor: int, purpose: str) -> None:
+    line = json.dumps(
+        {"pid": os.getpid(), "purpose": purpose, "since": datetime.now(UTC).isoformat(timespec="seconds")}
+    )
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, line.encode("ascii"), 0)
+
+
+def _holder(descriptor: int) -> str:
+    try:
+        owner = json.loads(os.pread(descriptor, 4096, 0))
+        return f"process {owner['pid']} ({owner['purpose']}, since {owner['since']})"
+    except (ValueError, KeyError, TypeError):
+        return "another process"

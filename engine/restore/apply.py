@@ -1,0 +1,162 @@
+"""Doing what a plan says, one path after the other, so that doing it twice does no more than doing it once.
+
+Before each step the path is looked at again: what already is as the checkpoint holds it is done, what is no longer as
+the plan saw it is left alone and reported. Deletions come first, deepest first; then what has to be made, from the
+top; the permission bits of directories last, so that a read-only one does not stand in the way of its own content.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from engine.checkpoints.scan import blob_oid
+from engine.errors import StoreDamaged
+from engine.host.files import ContentChanged, Signature, Tree
+from engine.host.git import COPY_BYTES, ObjectReader
+from engine.host.paths import PathUnsafe
+from engine.model import Action, Entry, EntryKind, PathNote
+from engine.store.journal import JournalItem
+
+_CHANGED = "changed during the restore, left as it is"
+_OPEN_DIRECTORY_BITS = 0o700
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of each path."""
+
+    done: list[JournalItem] = field(default_factory=list)
+    failed: list[PathNote] = field(default_factory=list)
+
+
+def apply_items(tree: Tree, reader: ObjectReader, items: Iterable[JournalItem]) -> Outcome:
+    """Bring every path to what its item's target says; never raises for a single path."""
+    outcome = Outcome()
+    effective = [item for item in items if item.action in (Action.RESTORE, Action.DELETE)]
+    for item in sorted((i for i in effective if i.action == Action.DELETE), key=lambda i: i.path, reverse=True):
+        _attempt(item, outcome, partial(_delete, tree, item))
+    made = sorted((i for i in effective if i.action == Action.RESTORE), key=lambda i: i.path)
+    for item in made:
+        _attempt(item, outcome, partial(_restore, tree, reader, item))
+    finished = [i for i in outcome.done if i.target is not None and i.target.kind is EntryKind.DIRECTORY]
+    for item in reversed(finished):
+        _finish_directory(tree, item, outcome)
+    return outcome
+
+
+def _attempt(item: JournalItem, outcome: Outcome, step: Callable[[], None]) -> None:
+    try:
+        step()
+    except ContentChanged:
+        outcome.failed.append(PathNote(item.path, _CHANGED))
+    except PathUnsafe as error:
+        outcome.failed.append(PathNote(item.path, error.reason))
+    except StoreDamaged as error:
+        outcome.failed.append(PathNote(item.path, error.what))
+    except OSError as error:
+        outcome.failed.append(PathNote(item.path, error.strerror or str(error)))
+    else:
+        outcome.done.append(item)
+
+
+def _delete(tree: Tree, item: JournalItem) -> None:
+    signature, state = look_at(tree, item.path)
+    if state is None:
+        return
+    if state.kind is EntryKind.DIRECTORY:
+        # What is left inside was not captured, or is kept; then the directory stays with it.
+        tree.remove_directory(item.path)
+        return
+    _require(item, signature, state)
+    tree.remove_file(item.path, expected=signature)
+
+
+def _restore(tree: Tree, reader: ObjectReader, item: JournalItem) -> None:
+    target = item.target
+    if target is None:
+        return
+    signature, state = look_at(tree, item.path)
+    if state == target:
+        return
+    if target.kind is EntryKind.DIRECTORY:
+        _restore_directory(tree, item, signature, state)
+        return
+    tree.ensure_parents(item.path)
+    if state is not None and state.kind is EntryKind.DIRECTORY:
+        if item.now is None or item.now.kind is not EntryKind.DIRECTORY or not tree.remove_directory(item.path):
+            raise ContentChanged(item.path, signature)
+        signature, state = None, None
+    else:
+        _require(item, signature, state)
+    _put(tree, reader, item.path, target, signature, state)
+
+
+def _put(
+    tree: Tree, reader: ObjectReader, path: str, target: Entry, signature: Signature | None, state: Entry | None
+) -> None:
+    oid = target.oid
+    if oid is None:
+        raise StoreDamaged("the checkpoint names no content")
+    if target.kind is EntryKind.SYMLINK:
+        tree.write_link(path, reader.read(oid), expected=signature)
+    elif state is not None and state.kind is EntryKind.FILE and state.oid == oid:
+        tree.change_mode(path, target.mode, expected=signature)
+    else:
+        tree.write_file(path, reader.chunks(oid), target.mode, expected=signature)
+
+
+def _restore_directory(tree: Tree, item: JournalItem, signature: Signature | None, state: Entry | None) -> None:
+    if state is not None and state.kind is EntryKind.DIRECTORY:
+        return
+    tree.ensure_parents(item.path)
+    if state is not None:
+        _require(item, signature, state)
+        tree.remove_file(item.path, expected=signature)
+    mode = item.target.mode if item.target is not None else 0
+    tree.make_directory(item.path, mode | _OPEN_DIRECTORY_BITS)
+
+
+def _finish_directory(tree: Tree, item: JournalItem, outcome: Outcome) -> None:
+    target = item.target
+    if target is None:
+        return
+    try:
+        signature = tree.signature(item.path)
+        if signature is not None and signature.is_directory and signature.mode != target.mode:
+            tree.change_mode(item.path, target.mode)
+    except (OSError, PathUnsafe, ContentChanged) as error:
+        outcome.done.remove(item)
+        outcome.failed.append(PathNote(item.path, str(error)))
+
+
+def _require(item: JournalItem, signature: Signature | None, state: Entry | None) -> None:
+    """Go on only if what stands there is what the plan saw."""
+    if state != item.now:
+        raise ContentChanged(item.path, signature)
+
+
+def look_at(tree: Tree, path: str) -> tuple[Signature | None, Entry | None]:
+    """Return what stands at a path now, its content read; a FIFO, socket or device is no entry but has a signature.
+
+    Raises:
+        ContentChanged: it changed while it was read, or is nothing that a checkpoint holds.
+        OSError: it cannot be read.
+    """
+    signature = tree.signature(path)
+    if signature is None:
+        return None, None
+    if signature.is_directory:
+        return signature, Entry(EntryKind.DIRECTORY, signature.mode, None)
+    if signature.is_link:
+        return signature, Entry(EntryKind.SYMLINK, 0o777, blob_oid(tree.read_link(path)))
+    if not signature.is_file:
+        raise ContentChanged(path, signature)
+    digest = hashlib.sha1(b"blob %d\0" % signature.size, usedforsecurity=False)
+    with tree.open_file(path) as stream:
+        while chunk := stream.read(COPY_BYTES):
+            digest.update(chunk)
+        if not signature.same_as(Signature.of(os.fstat(stream.fileno()))):
+            raise ContentChanged(path, signature)
+    return signature, Entry(EntryKind.FILE, signature.mode, digest.hexdigest())

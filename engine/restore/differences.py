@@ -1,0 +1,84 @@
+"""What differs between a checkpoint and a capture, every kind of entry with all its permission bits."""
+
+from collections.abc import Iterator
+
+from engine.checkpoints.capture import Captured, iter_parents
+from engine.checkpoints.history import Held
+from engine.checkpoints.manifest import MODES_PATH, Manifest, decode_modes
+from engine.errors import GitFailed, StoreDamaged
+from engine.host.git import Git, open_reader
+from engine.model import Entry, EntryKind
+from engine.restore.plan import Difference
+from engine.store.layout import RESERVED
+from engine.store.objects import TreeChange, diff_trees, list_tree
+
+_NOTHING = "000000"
+
+
+def find_differences(git: Git, target: Held, captured: Captured) -> list[Difference]:
+    """Compare a checkpoint with a capture.
+
+    Raises:
+        StoreDamaged: an object of the checkpoint is missing or unreadable.
+    """
+    if target.tree == captured.tree:
+        return []
+    try:
+        changes = diff_trees(git, target.tree, captured.tree, with_trees=True)
+        manifest, now_manifest = _manifests(git, target, captured, changes)
+        found = {path: entry for path, entry in _from_trees(changes, manifest)}
+        if manifest != now_manifest:
+            found |= dict(_from_manifests(git, target, captured, manifest, now_manifest, found))
+    except GitFailed as error:
+        raise StoreDamaged(f"checkpoint {target.checkpoint.id[:8]} cannot be read ({error.detail})") from error
+    rows = captured.rows
+    differences = []
+    for path, wanted in found.items():
+        now = rows[path].entry if path in rows else None
+        if wanted != now:
+            differences.append(Difference(path, wanted, now))
+    return differences
+
+
+def _manifests(git: Git, target: Held, captured: Captured, changes: list[TreeChange]) -> tuple[Manifest, Manifest]:
+    if any(change.path == MODES_PATH for change in changes):
+        with open_reader(git) as reader:
+            return (
+                decode_modes(reader.read(f"{target.tree}:{MODES_PATH}")),
+                decode_modes(reader.read(f"{captured.tree}:{MODES_PATH}")),
+            )
+    with open_reader(git) as reader:
+        both = decode_modes(reader.read(f"{captured.tree}:{MODES_PATH}"))
+    return both, both
+
+
+def _from_trees(changes: list[TreeChange], manifest: Manifest) -> Iterator[tuple[str, Entry | None]]:
+    for change in changes:
+        if change.path == RESERVED or change.path.startswith(f"{RESERVED}/"):
+            continue
+        if change.old_mode == _NOTHING:
+            yield change.path, manifest.directory(change.path) if change.path in manifest.empty else None
+        else:
+            yield change.path, manifest.entry(change.path, change.old_mode, change.old_oid)
+
+
+def _from_manifests(
+    git: Git, target: Held, captured: Captured, old: Manifest, new: Manifest, found: dict[str, Entry | None]
+) -> Iterator[tuple[str, Entry | None]]:
+    """Yield what the checkpoint holds at paths whose bytes are equal but whose permission bits may not be."""
+    for path in old.empty:
+        yield path, old.directory(path)
+    for path in new.empty - old.empty:
+        if path not in found and captured.rows[path].entry.kind is EntryKind.DIRECTORY:
+            yield path, None
+    candidates = set(captured.rows) if old.usual != new.usual else set(old.modes) | set(new.modes)
+    candidates -= found.keys() | old.empty | new.empty
+    if not candidates:
+        return
+    held = list_tree(git, target.tree)
+    directories = {parent for path in held for parent in iter_parents(path)}
+    for path in candidates:
+        if path in held:
+            yield path, old.entry(path, *held[path])
+        elif path in directories:
+            yield path, old.directory(path)

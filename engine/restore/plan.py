@@ -1,0 +1,192 @@
+"""Deciding what a restore does, path by path, without doing any of it.
+
+`classify` is a pure function of what differs, what the ledger says and what could not be captured. A path is touched
+only when what stands there now is content Takeback itself put there, or when the person asked for everything.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.checkpoints.manifest import covers
+from engine.host.paths import display
+from engine.model import Action, Entry, EntryKind, Gap, PlanItem
+from engine.store.ledger import Ledger, LedgerEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One path in which the checkpoint and the workspace differ."""
+
+    path: str
+    target: Entry | None
+    now: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that a decision rests on.
+
+    ``everything`` asks for hand-edits too. ``chats`` may be taken back; ``None`` means all. ``scope`` limits the
+    restore to these paths; ``None`` means all. ``occupied`` are paths where something stands that was not captured.
+    """
+
+    sequence: int
+    entries: Mapping[str, LedgerEntry]
+    everything: bool
+    chats: frozenset[str] | None
+    scope: frozenset[str] | None
+    target_gaps: Sequence[Gap]
+    target_excluded: frozenset[str]
+    now_gaps: Sequence[Gap]
+    now_excluded: frozenset[str]
+    occupied: frozenset[str]
+
+
+def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem, ...]:
+    """Return the plan's items in path order."""
+    gaps = _GapLookup(facts)
+    items = [
+        _item(difference, facts, gaps)
+        for difference in differences
+        if facts.scope is None or difference.path in facts.scope
+    ]
+    items += gaps.unmentioned({item.path for item in items})
+    items.sort(key=lambda item: item.path)
+    return tuple(_settle_swaps(items, facts))
+
+
+class _GapLookup:
+    """Which paths one of the two sides cannot speak for."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._now = {gap.path: gap for gap in facts.now_gaps}
+        self._target = {gap.path: gap for gap in facts.target_gaps}
+        self._now_paths = frozenset(self._now)
+        self._target_paths = frozenset(self._target)
+
+    def why(self, difference: Difference) -> str | None:
+        """Return why a path is left alone because it is not captured, ``None`` if it is."""
+        path = difference.path
+        if covers(self._now_paths, path):
+            return f"now {_nearest(self._now, path).reason.value}"
+        if path in self._facts.occupied:
+            return "excluded now"
+        if covers(self._target_paths, path):
+            return f"{_nearest(self._target, path).reason.value} in the checkpoint"
+        if difference.target is None and covers(self._facts.target_excluded, path):
+            return "excluded in the checkpoint"
+        return None
+
+    def unmentioned(self, mentioned: set[str]) -> list[PlanItem]:
+        """Return an item for each gap that no difference speaks of, so that it is said."""
+        found = []
+        for path, gap in {**self._target, **self._now}.items():
+            if path not in mentioned and (self._facts.scope is None or path in self._facts.scope):
+                found.append(PlanItem(path, Action.NOT_CAPTURED, None, None, _reason(gap)))
+        return found
+
+
+def _reason(gap: Gap) -> str:
+    return f"{gap.reason.value}: {gap.detail}" if gap.detail else gap.reason.value
+
+
+def _nearest(gaps: Mapping[str, Gap], path: str) -> Gap:
+    while path not in gaps:
+        path = path.rpartition("/")[0]
+    return gaps[path]
+
+
+def _item(difference: Difference, facts: Facts, gaps: _GapLookup) -> PlanItem:
+    path, target, now = difference.path, difference.target, difference.now
+    uncaptured = gaps.why(difference)
+    if uncaptured is not None or EntryKind.REPOSITORY in (_kind(target), _kind(now)):
+        return PlanItem(path, Action.NOT_CAPTURED, now, target, uncaptured or "nested git repository")
+    action = Action.DELETE if target is None else Action.RESTORE
+    if facts.everything:
+        return PlanItem(path, action, now, target)
+    entry = facts.entries.get(path)
+    if not _is_ours(entry, now, facts.sequence):
+        return PlanItem(path, Action.KEEP_HAND_EDIT, now, target, "changed by hand")
+    if entry is not None and entry.by_agent and facts.chats is not None and entry.chat not in facts.chats:
+        return PlanItem(path, Action.KEEP_OTHER_CHAT, now, target, f"written by {display(entry.chat)}")
+    return PlanItem(path, action, now, target)
+
+
+def _is_ours(entry: LedgerEntry | None, now: Entry | None, sequence: int) -> bool:
+    """Whether what stands at a path is content Takeback put there and this restore may take away.
+
+    Content that an earlier restore brought back is somebody's hand-edit on the way further back, and merely what the
+    restore put there on the way forward again.
+    """
+    if entry is None or entry.state != now:
+        return False
+    return entry.restored_from is None or sequence > entry.restored_from
+
+
+def _kind(entry: Entry | None) -> EntryKind | None:
+    return None if entry is None else entry.kind
+
+
+def _settle_swaps(items: Sequence[PlanItem], facts: Facts) -> list[PlanItem]:
+    """Make the items agree where a directory has to become something else, or something else a directory."""
+    by_path = {item.path: item for item in items}
+    for item in items:
+        if item.action not in (Action.RESTORE, Action.DELETE):
+            continue
+        if _kind(item.now) is EntryKind.DIRECTORY and _kind(item.target) not in (None, EntryKind.DIRECTORY):
+            _settle_directory_to_other(item, by_path, facts)
+    for item in items:
+        if by_path[item.path].action in (Action.RESTORE, Action.DELETE):
+            _settle_below_other(item, by_path)
+    return [by_path[item.path] for item in items]
+
+
+def _settle_directory_to_other(item: PlanItem, by_path: dict[str, PlanItem], facts: Facts) -> None:
+    """Keep a directory, and all below, if anything in it has to stay."""
+    below = f"{item.path}/"
+    stays = [p for p, other in by_path.items() if p.startswith(below) and other.action is not Action.DELETE]
+    stays += [path for path in facts.now_excluded if path.startswith(below)]
+    stays += [gap.path for gap in facts.now_gaps if gap.path.startswith(below)]
+    if not stays:
+        return
+    why = f"the directory holds {display(min(stays))}, which stays"
+    for path, other in by_path.items():
+        if path == item.path or (path.startswith(below) and other.action is Action.DELETE):
+            by_path[path] = replace(other, action=Action.NOT_CAPTURED, why=why)
+
+
+def _settle_below_other(item: PlanItem, by_path: dict[str, PlanItem]) -> None:
+    """Keep what would have to go below something that stays and is no directory."""
+    parent = item.path.rpartition("/")[0]
+    while parent:
+        other = by_path.get(parent)
+        blocks = other is not None and other.action not in (Action.RESTORE, Action.DELETE)
+        if other is not None and blocks and other.now is not None and other.now.kind is not EntryKind.DIRECTORY:
+            why = f"{display(parent)} stays as it is"
+            by_path[item.path] = replace(by_path[item.path], action=other.action, why=why)
+            return
+        parent = parent.rpartition("/")[0]
+
+
+def ledger_after(
+    items: Iterable[tuple[str, Entry | None]], known_then: Mapping[str, LedgerEntry], sequence: int
+) -> dict[str, LedgerEntry]:
+    """Return the ledger entries that describe what a restore put back.
+
+    Where the ledger of the checkpoint's moment knew the same content, it is the agent's again; otherwise it is what
+    the restore took from the checkpoint.
+    """
+    entries = {}
+    for path, state in items:
+        then = known_then.get(path)
+        if then is not None and then.state == state:
+            entries[path] = then
+        else:
+            entries[path] = LedgerEntry(state, "", "", restored_from=sequence)
+    return entries
+
+
+def is_full(ledger: Ledger, *, everything: bool) -> bool:
+    """Whether hand-edits go too: asked for, or nothing of the agent's is known to tell them from."""
+    return everything or ledger.empty

@@ -1,0 +1,390 @@
+"""Restores from request to report: plan, safety checkpoint, journal, apply, ledger, and finishing after a crash.
+
+Order that matters in a crash:
+
+1. the safety checkpoint holds what stands now;
+2. the journal holds the plan;
+3. files change;
+4. the ledger says what was put back, with the report;
+5. the journal goes.
+
+Before 2 nothing has changed. Between 2 and 5 the next start goes on from the journal, and what was done already is
+found done.
+"""
+
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.checkpoints.capture import Captured, capture, look
+from engine.checkpoints.history import Held, Purpose, find_held, list_held, take
+from engine.errors import BadSelection, EngineError, NestedRepositoryRefused, SafetyFailed, StoreDamaged
+from engine.host.files import Fault, Tree
+from engine.host.git import open_reader
+from engine.model import (
+    Action,
+    CheckpointKind,
+    Entry,
+    EntryKind,
+    GapReason,
+    PathNote,
+    PlanItem,
+    RestorePlan,
+    RestoreReport,
+    TurnRef,
+    Workspace,
+)
+from engine.restore.apply import Outcome, apply_items, look_at
+from engine.restore.differences import find_differences
+from engine.restore.plan import Difference, Facts, classify, is_full, ledger_after
+from engine.restore.selection import (
+    Selection,
+    matched_in_checkpoint,
+    matched_names,
+    parse_selection,
+    refuse_nested,
+)
+from engine.store.journal import JournalItem, RestoreJournal, clear_restore, read_restore, write_restore
+from engine.store.ledger import Ledger, RestoreRecord, append_record
+from engine.store.objects import missing_objects
+from engine.store.opened import Store
+
+Own = frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a restore; see `engine.api.Engine.plan_restore`."""
+
+    checkpoint_id: str
+    selection: tuple[str, ...] = ()
+    everything: bool = False
+    turns: tuple[str, ...] = ()
+    chat: str | None = None
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan with what applying it needs."""
+
+    plan: RestorePlan
+    target: Held
+    captured: Captured
+    held: list[Held]
+
+
+class Restores:
+    """Plans and performs the restores of one store.
+
+    Args:
+        store: the store.
+        own: device and inode of Takeback's own directories, as they are now.
+        fault: called before each operation that changes a workspace file (fault injection).
+    """
+
+    def __init__(self, store: Store, own: "OwnDirectories", fault: Fault | None = None) -> None:
+        self._store = store
+        self._own = own
+        self._fault = fault
+
+    def plan(self, workspace: Workspace, request: Request) -> Planned:
+        """Plan a restore; the caller holds ``store.use``. What has to be refused is refused before anything is written.
+
+        Raises:
+            UnknownCheckpoint: no such checkpoint.
+            RestoreRefused: a nested repository would be reached, or the selection cannot be used.
+            StoreDamaged: the checkpoint cannot be read.
+        """
+        held = list_held(self._store, workspace)
+        target = find_held(held, request.checkpoint_id)
+        selection = self._selection(workspace, target, request)
+        captured = capture(self._store, workspace, self._own())
+        items = self._items(workspace, request, target, captured, selection)
+        ledger = self._store.ledger(workspace)
+        plan = RestorePlan(
+            workspace,
+            target.checkpoint,
+            request.token or secrets.token_hex(8),
+            items,
+            request.selection,
+            request.turns,
+            request.everything,
+            ledger_empty=not request.turns and not request.everything and is_full(ledger, everything=False),
+            chat=request.chat,
+        )
+        return Planned(plan, target, captured, held)
+
+    def _selection(self, workspace: Workspace, target: Held, request: Request) -> Selection | None:
+        nested = [gap.path for gap in target.checkpoint.gaps if gap.reason is GapReason.NESTED_REPOSITORY]
+        if not request.selection:
+            if nested and not request.turns:
+                raise NestedRepositoryRefused(nested)
+            return None
+        with self._open_tree(workspace) as tree:
+            selection = parse_selection(request.selection, tree, self._store.git, target.tree)
+        matched = matched_in_checkpoint(self._store.git, target.tree, selection)
+        refuse_nested(selection, nested, matched)
+        if not matched:
+            rows = look(self._store, workspace, self._own()).rows
+            if not matched_names(self._store.git, rows, selection):
+                raise BadSelection(" ".join(request.selection), "matches no file in the checkpoint or now")
+        return selection
+
+    def _items(
+        self,
+        workspace: Workspace,
+        request: Request,
+        target: Held,
+        captured: Captured,
+        selection: Selection | None,
+    ) -> tuple[PlanItem, ...]:
+        ledger = self._store.ledger(workspace)
+        differences = find_differences(self._store.git, target, captured)
+        paths = {difference.path for difference in differences}
+        scope = self._scope(request, target, ledger, selection, differences, captured)
+        chats = None
+        if request.chat is not None and target.checkpoint.kind is not CheckpointKind.SAFETY:
+            owner = target.checkpoint.turn.chat if target.checkpoint.turn else request.chat
+            chats = frozenset({request.chat, owner})
+        everything = request.everything if request.turns else is_full(ledger, everything=request.everything)
+        with self._open_tree(workspace) as tree:
+            absent = (d.path for d in differences if d.now is None)
+            occupied = frozenset(path for path in absent if tree.signature(path) is not None)
+        facts = Facts(
+            target.checkpoint.sequence,
+            ledger.entries,
+            everything,
+            chats,
+            scope,
+            target.checkpoint.gaps,
+            target.excluded,
+            captured.gaps,
+            captured.excluded,
+            occupied & paths,
+        )
+        return classify(differences, facts)
+
+    def _scope(
+        self,
+        request: Request,
+        target: Held,
+        ledger: Ledger,
+        selection: Selection | None,
+        differences: Sequence[Difference],
+        captured: Captured,
+    ) -> frozenset[str] | None:
+        scope: frozenset[str] | None = None
+        if request.turns:
+            writes = ledger.writes_of(request.turns)
+            scope = frozenset(p for w in writes if w.number > target.ledger_number for p in w.changes)
+        if selection is not None:
+            names = {d.path for d in differences} | {gap.path for gap in captured.gaps}
+            chosen = _chosen(self._store, names, differences, selection)
+            scope = chosen if scope is None else scope & chosen
+        return scope
+
+    def apply(
+        self, shown: RestorePlan, turn: TurnRef | None, replaced_head: str | None
+    ) -> RestoreReport:
+        """Perform a plan; the caller holds ``store.use``.
+
+        What changed since the plan was shown is planned anew, and named in the report.
+
+        Raises:
+            RestoreRefused: nothing was changed.
+            StoreDamaged: nothing was changed.
+        """
+        workspace = shown.workspace
+        planned = self.plan(
+            workspace,
+            Request(shown.target.id, shown.selection, shown.everything, shown.turns, shown.chat, shown.token),
+        )
+        plan = planned.plan
+        replanned = _replanned(shown, plan)
+        items = tuple(JournalItem(i.path, i.action.value, i.now, i.target, i.why) for i in plan.items)
+        journal = RestoreJournal(
+            plan.token, plan.target.id, "", plan.everything, plan.ledger_empty, replanned, items
+        )
+        if not plan.effective:
+            return _report(plan.target, None, journal, Outcome(), resumed=False)
+        self._verify(plan)
+        safety = self._safety(planned, turn, replaced_head)
+        journal = replace(journal, safety=safety.checkpoint.id)
+        write_restore(self._store.layout, workspace, journal)
+        return self._perform(workspace, planned.target, safety, journal, resumed=False)
+
+    def _verify(self, plan: RestorePlan) -> None:
+        wanted = [i.target.oid for i in plan.effective if i.target is not None and i.target.oid is not None]
+        missing = missing_objects(self._store.git, wanted)
+        if missing:
+            raise StoreDamaged(f"checkpoint {plan.target.id[:8]} lacks {len(missing)} of the files it should hold")
+
+    def _safety(self, planned: Planned, turn: TurnRef | None, replaced_head: str | None) -> Held:
+        plan = planned.plan
+        reason = f"before rollback to {plan.target.id[:8]}"
+        purpose = Purpose(CheckpointKind.SAFETY, reason, turn, plan.token, replaced_head)
+        try:
+            number = self._store.ledger(plan.workspace).number
+            taken = take(
+                self._store, plan.workspace, planned.captured, purpose, planned.held, keep=(plan.target.id,)
+            )
+        except (EngineError, OSError) as error:
+            raise SafetyFailed(str(error)) from error
+        return Held(taken, planned.captured.tree, planned.captured.excluded, number)
+
+    def _perform(
+        self, workspace: Workspace, target: Held, safety: Held, journal: RestoreJournal, *, resumed: bool
+    ) -> RestoreReport:
+        with self._open_tree(workspace) as tree, open_reader(self._store.git) as reader:
+            outcome = apply_items(tree, reader, journal.items)
+        ledger = self._store.ledger(workspace)
+        put_back = ((item.path, item.target) for item in outcome.done)
+        entries = ledger_after(put_back, ledger.as_of(target.ledger_number), target.checkpoint.sequence)
+        report = _report(target.checkpoint, safety, journal, outcome, resumed=resumed)
+        record = RestoreRecord(
+            ledger.number + 1, journal.token, target.checkpoint.id, journal.safety, entries, _encode(report)
+        )
+        append_record(self._store.layout.ledger(workspace.hash), record)
+        clear_restore(self._store.layout, workspace)
+        return report
+
+    def resume(self, workspace: Workspace) -> RestoreReport | None:
+        """Finish a restore that a crash interrupted; the caller holds ``store.use``.
+
+        Raises:
+            StoreDamaged: the journal, or what it names, cannot be read; the files are as the crash left them.
+        """
+        try:
+            journal = read_restore(self._store.layout, workspace)
+        except ValueError as error:
+            raise StoreDamaged(f"the journal of an interrupted restore of {workspace.root} ({error})") from error
+        if journal is None:
+            return None
+        known = self._store.ledger(workspace).restore_by(journal.token)
+        held = {item.checkpoint.id: item for item in list_held(self._store, workspace)}
+        target, safety = held.get(journal.target), held.get(journal.safety)
+        if target is None or safety is None:
+            raise StoreDamaged(f"an interrupted restore of {workspace.root} names a checkpoint that is gone")
+        if known is not None:  # the crash came after step 4
+            clear_restore(self._store.layout, workspace)
+            return decode_report(known.report, target, safety)
+        return self._perform(workspace, target, safety, journal, resumed=True)
+
+    def outcome(self, workspace: Workspace, token: str) -> RestoreReport | None:
+        """Return what became of a restore, ``None`` if it changed nothing; the caller holds ``store.use``."""
+        record = self._store.ledger(workspace).restore_by(token)
+        if record is None:
+            return None
+        held = {item.checkpoint.id: item for item in list_held(self._store, workspace)}
+        target = held.get(record.target)
+        if target is None:
+            return None
+        return decode_report(record.report, target, held.get(record.safety or ""))
+
+    def _open_tree(self, workspace: Workspace) -> Tree:
+        return Tree.open(workspace.root) if self._fault is None else Tree.open(workspace.root, self._fault)
+
+
+class OwnDirectories:
+    """Device and inode of directories that are never captured, looked up when asked."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = tuple(paths)
+
+    def __call__(self) -> Own:
+        """Return them as they are now."""
+        found = set()
+        for path in self._paths:
+            try:
+                status = os.stat(path)
+            except OSError:
+                continue
+            found.add((status.st_dev, status.st_ino))
+        return frozenset(found)
+
+
+def _chosen(
+    store: Store, names: set[str], differences: Sequence[Difference], selection: Selection
+) -> frozenset[str]:
+    """Return the differing paths a selection means; a directory goes with its whole content."""
+    directories = {d.path for d in differences if EntryKind.DIRECTORY in _kinds(d)}
+    chosen = set(matched_names(store.git, names - directories, selection))
+    others = names - directories - chosen
+    for path in directories:
+        below = f"{path}/"
+        whole = any(p.startswith(below) for p in chosen) and not any(p.startswith(below) for p in others)
+        if whole or selection.names_directory_of(path):
+            chosen.add(path)
+    return frozenset(chosen)
+
+
+def _kinds(difference: Difference) -> set[EntryKind]:
+    return {entry.kind for entry in (difference.now, difference.target) if entry is not None}
+
+
+def _replanned(shown: RestorePlan, fresh: RestorePlan) -> tuple[str, ...]:
+    before = {item.path: item for item in shown.items}
+    now = {item.path: item for item in fresh.items}
+    return tuple(sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path)))
+
+
+def _report(
+    target: Any, safety: Held | None, journal: RestoreJournal, outcome: Outcome, *, resumed: bool
+) -> RestoreReport:
+    done = [(item, PathNote(item.path, item.why)) for item in outcome.done]
+
+    def noted(action: Action) -> tuple[PathNote, ...]:
+        return tuple(PathNote(item.path, item.why) for item in journal.items if item.action == action)
+
+    return RestoreReport(
+        target,
+        safety.checkpoint if safety else None,
+        journal.token,
+        tuple(note for item, note in done if item.action == Action.RESTORE),
+        tuple(note for item, note in done if item.action == Action.DELETE),
+        noted(Action.KEEP_HAND_EDIT),
+        noted(Action.KEEP_OTHER_CHAT),
+        noted(Action.NOT_CAPTURED),
+        tuple(outcome.failed),
+        journal.replanned,
+        journal.everything,
+        journal.ledger_empty,
+        resumed,
+    )
+
+
+_NOTE_FIELDS = ("restored", "deleted", "kept", "other_chats", "not_captured", "failed")
+
+
+def _encode(report: RestoreReport) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        name: [[note.path, note.why] for note in getattr(report, name)] for name in _NOTE_FIELDS
+    }
+    value["token"] = report.token
+    value["replanned"] = list(report.replanned)
+    value["everything"], value["ledger_empty"] = report.everything, report.ledger_empty
+    return value
+
+
+def decode_report(value: dict[str, Any], target: Held, safety: Held | None) -> RestoreReport:
+    """Return the report a ledger record holds."""
+    notes = {name: tuple(PathNote(path, why) for path, why in value[name]) for name in _NOTE_FIELDS}
+    return RestoreReport(
+        target.checkpoint,
+        safety.checkpoint if safety else None,
+        value["token"],
+        **notes,
+        replanned=tuple(value["replanned"]),
+        everything=value["everything"],
+        ledger_empty=value["ledger_empty"],
+        resumed=True,
+    )
+
+
+def state_of(workspace: Workspace, path: str) -> Entry | None:
+    """Return what stands at one path now, its content read."""
+    with Tree.open(workspace.root) as tree:
+        return look_at(tree, path)[1]

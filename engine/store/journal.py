@@ -1,0 +1,114 @@
+"""What is under way in a workspace, written down before it begins so that the next start can finish it.
+
+A restore's journal holds its whole plan. A command's note only says which turn was running and from which state.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.host import durable
+from engine.model import Entry, TurnRef, Workspace
+from engine.store.layout import Layout
+from engine.store.ledger import decode_entry, encode_entry
+
+
+@dataclass(frozen=True, slots=True)
+class JournalItem:
+    """One path of the plan."""
+
+    path: str
+    action: str
+    now: Entry | None
+    target: Entry | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreJournal:
+    """A restore under way: what it restores, what undoes it, and each path."""
+
+    token: str
+    target: str
+    safety: str
+    everything: bool
+    ledger_empty: bool
+    replanned: tuple[str, ...]
+    items: tuple[JournalItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningNote:
+    """A command under way, not yet known to change anything: the state before it and what it would be called."""
+
+    turn: TurnRef
+    reason: str
+    pid: int
+
+
+def write_restore(layout: Layout, workspace: Workspace, journal: RestoreJournal) -> None:
+    """Write a restore's journal durably."""
+    value = {
+        "token": journal.token,
+        "target": journal.target,
+        "safety": journal.safety,
+        "everything": journal.everything,
+        "ledger_empty": journal.ledger_empty,
+        "replanned": journal.replanned,
+        "items": [
+            [item.path, item.action, encode_entry(item.now), encode_entry(item.target), item.why]
+            for item in journal.items
+        ],
+    }
+    durable.write_json(layout.journal(workspace.hash), value)
+
+
+def read_restore(layout: Layout, workspace: Workspace) -> RestoreJournal | None:
+    """Return the journal of an interrupted restore.
+
+    Raises:
+        ValueError: it is damaged, which an atomic write leaves only to hardware or hands.
+    """
+    value: Any = durable.read_json(layout.journal(workspace.hash))
+    if value is None:
+        return None
+    try:
+        items = tuple(
+            JournalItem(path, action, decode_entry(now), decode_entry(target), why)
+            for path, action, now, target, why in value["items"]
+        )
+        return RestoreJournal(
+            value["token"],
+            value["target"],
+            value["safety"],
+            value["everything"],
+            value["ledger_empty"],
+            tuple(value["replanned"]),
+            items,
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a journal: {error}") from error
+
+
+def clear_restore(layout: Layout, workspace: Workspace) -> None:
+    """Remove a restore's journal."""
+    durable.remove(layout.journal(workspace.hash))
+
+
+def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> None:
+    """Note that a command begins."""
+    turn = [note.turn.chat, note.turn.session, note.turn.turn]
+    durable.write_json(layout.running(workspace.hash), {"turn": turn, "reason": note.reason, "pid": note.pid})
+
+
+def read_running(layout: Layout, workspace: Workspace) -> RunningNote | None:
+    """Return the note of a command that has not ended, ``None`` also for a damaged one."""
+    try:
+        value: Any = durable.read_json(layout.running(workspace.hash))
+        return None if value is None else RunningNote(TurnRef(*value["turn"]), value["reason"], value["pid"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def clear_running(layout: Layout, workspace: Workspace) -> None:
+    """Note that it has ended."""
+    durable.remove(layout.running(workspace.hash))

@@ -1,0 +1,231 @@
+"""The ledger of a workspace: a log of what the agent wrote and what restores put back, and what that adds up to.
+
+One JSON object a line, appended and synced, never rewritten in place; a torn last line is one that was never written.
+Each record has a number, so that a checkpoint can say how much of the ledger existed when it was taken.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.model import ChangeStats, Entry, EntryKind
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What was last put at a path by Takeback; ``state`` is ``None`` for a deletion.
+
+    ``chat`` and ``turn`` name the writer. ``restored_from`` is the sequence of the checkpoint a restore took it from
+    when the agent was not the author of that content; ``None`` for the agent's own content.
+    """
+
+    state: Entry | None
+    chat: str
+    turn: str
+    restored_from: int | None = None
+
+    @property
+    def by_agent(self) -> bool:
+        """Whether the content is the agent's own."""
+        return self.restored_from is None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRecord:
+    """What one tool call changed; ``stats`` adds up the turn so far."""
+
+    number: int
+    chat: str
+    session: str
+    turn: str
+    checkpoint: str | None
+    after: str | None
+    changes: dict[str, Entry | None]
+    stats: ChangeStats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRecord:
+    """What one restore put back, by its token."""
+
+    number: int
+    token: str
+    target: str
+    safety: str | None
+    entries: dict[str, LedgerEntry]
+    report: dict[str, Any]
+
+
+Record = WriteRecord | RestoreRecord
+
+
+@dataclass(slots=True)
+class Ledger:
+    """All records in order and their sum."""
+
+    records: list[Record] = field(default_factory=list)
+    entries: dict[str, LedgerEntry] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """The number of the last record."""
+        return self.records[-1].number if self.records else 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether no content of the agent's is known."""
+        return not any(entry.by_agent for entry in self.entries.values())
+
+    def add(self, record: Record) -> None:
+        """Take a record into the sum."""
+        self.records.append(record)
+        self.entries.update(_entries_of(record))
+
+    def as_of(self, number: int) -> dict[str, LedgerEntry]:
+        """Return the sum of the records up to ``number``."""
+        entries: dict[str, LedgerEntry] = {}
+        for record in self.records:
+            if record.number > number:
+                break
+            entries.update(_entries_of(record))
+        return entries
+
+    def writes_of(self, turns: Iterable[str]) -> list[WriteRecord]:
+        """Return what these turns wrote, in order."""
+        wanted = set(turns)
+        return [record for record in self.records if isinstance(record, WriteRecord) and record.turn in wanted]
+
+    def restore_by(self, token: str) -> RestoreRecord | None:
+        """Return the record of a restore."""
+        return next((r for r in self.records if isinstance(r, RestoreRecord) and r.token == token), None)
+
+    def stats_of(self) -> dict[str, ChangeStats]:
+        """Return, per checkpoint id, what its turn changed."""
+        known: dict[str, ChangeStats] = {}
+        for record in self.records:
+            if isinstance(record, WriteRecord) and record.checkpoint and record.stats:
+                known[record.checkpoint] = record.stats
+        return known
+
+
+def _entries_of(record: Record) -> dict[str, LedgerEntry]:
+    if isinstance(record, RestoreRecord):
+        return record.entries
+    return {path: LedgerEntry(state, record.chat, record.turn) for path, state in record.changes.items()}
+
+
+def load_ledger(path: str) -> Ledger:
+    """Read a ledger; a missing one is empty, a torn last line is left out.
+
+    Raises:
+        ValueError: a line before the last one is not a record.
+    """
+    ledger = Ledger()
+    for record in _iter_records(path):
+        ledger.add(record)
+    return ledger
+
+
+def append_record(path: str, record: Record) -> None:
+    """Append one record durably.
+
+    Raises:
+        OSError: the ledger is as it was, but for a torn last line that reading leaves out.
+    """
+    line = json.dumps(_encode(record), separators=(",", ":")).encode("ascii") + b"\n"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    try:
+        _cut_torn_line(descriptor)
+        view = memoryview(line)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _cut_torn_line(descriptor: int) -> None:
+    """Drop what a crash or a full disk left after the last newline."""
+    size = os.fstat(descriptor).st_size
+    end = size
+    while end > 0:
+        start = max(0, end - 65536)
+        block = os.pread(descriptor, end - start, start)
+        newline = block.rfind(b"\n")
+        if newline >= 0:
+            end = start + newline + 1
+            break
+        end = start
+    if end != size:
+        os.ftruncate(descriptor, end)
+
+
+def _iter_records(path: str) -> Iterator[Record]:
+    try:
+        with open(path, "rb") as stream:
+            for line in stream:
+                if line.endswith(b"\n"):
+                    yield _decode(json.loads(line))
+    except FileNotFoundError:
+        return
+
+
+def encode_entry(entry: Entry | None) -> list[Any] | None:
+    """Return an entry as JSON holds it."""
+    return None if entry is None else [entry.kind.value, entry.mode, entry.oid]
+
+
+def decode_entry(value: Sequence[Any] | None) -> Entry | None:
+    """Return an entry from what `encode_entry` made."""
+    return None if value is None else Entry(EntryKind(value[0]), value[1], value[2])
+
+
+def _encode(record: Record) -> dict[str, Any]:
+    if isinstance(record, WriteRecord):
+        return {
+            "n": record.number,
+            "type": "write",
+            "chat": record.chat,
+            "session": record.session,
+            "turn": record.turn,
+            "checkpoint": record.checkpoint,
+            "after": record.after,
+            "changes": {path: encode_entry(state) for path, state in record.changes.items()},
+            "stats": None
+            if record.stats is None
+            else [record.stats.files, record.stats.insertions, record.stats.deletions],
+        }
+    return {
+        "n": record.number,
+        "type": "restore",
+        "token": record.token,
+        "target": record.target,
+        "safety": record.safety,
+        "entries": {
+            path: [encode_entry(entry.state), entry.chat, entry.turn, entry.restored_from]
+            for path, entry in record.entries.items()
+        },
+        "report": record.report,
+    }
+
+
+def _decode(value: dict[str, Any]) -> Record:
+    if value["type"] == "write":
+        stats = value["stats"]
+        return WriteRecord(
+            value["n"],
+            value["chat"],
+            value["session"],
+            value["turn"],
+            value["checkpoint"],
+            value["after"],
+            {path: decode_entry(state) for path, state in value["changes"].items()},
+            None if stats is None else ChangeStats(*stats),
+        )
+    entries = {
+        path: LedgerEntry(decode_entry(state), chat, turn, restored_from)
+        for path, (state, chat, turn, restored_from) in value["entries"].items()
+    }
+    return RestoreRecord(value["n"], value["token"], value["target"], value["safety"], entries, value["report"])

@@ -1,0 +1,148 @@
+"""The store in use: its git, its locks, and what a process remembers of a workspace between two captures."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from engine.host import durable, locks
+from engine.host.git import Git
+from engine.model import Workspace
+from engine.store.index import Index, load_index
+from engine.store.layout import Layout
+from engine.store.ledger import Ledger, load_ledger
+
+# A lock file git left behind is taken away only when no process can still be working on it: the store lock is held
+# and the file is older than any command of ours may run.
+STALE_GIT_LOCK_S = 3600.0
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What is kept in memory, each with the stamp of the file it was read from."""
+
+    index: Index | None = None
+    index_stamp: tuple[int, ...] | None = None
+    ledger: Ledger | None = None
+    ledger_stamp: tuple[int, ...] | None = None
+    tracked: Any = None
+    tracked_stamp: tuple[int, ...] | None = None
+
+
+@dataclass(slots=True)
+class Store:
+    """One store; thread-safe through its locks: whoever reads or writes a workspace's files holds `use`.
+
+    ``lock_wait_s`` bounds every wait for a lock.
+    """
+
+    layout: Layout
+    git: Git
+    lock_path: str
+    lock_wait_s: float = 10.0
+    _remembered: dict[str, Remembered] = field(default_factory=dict)
+
+    def ensure(self) -> None:
+        """Make or repair what the store's directory needs."""
+        os.makedirs(os.path.dirname(self.lock_path), 0o700, exist_ok=True)
+        self.layout.ensure()
+
+    @contextmanager
+    def use(self, workspace: Workspace, purpose: str) -> Iterator[None]:
+        """Work on one workspace: beside others on other workspaces, alone on this one, never during a gc.
+
+        Raises:
+            StoreBusy: not free within the bounded wait.
+        """
+        self.ensure()
+        with (
+            locks.hold(self.lock_path, shared=True, wait_s=self.lock_wait_s, purpose=purpose),
+            locks.hold(self.layout.lock(workspace.hash), shared=False, wait_s=self.lock_wait_s, purpose=purpose),
+        ):
+            yield
+
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[None]:
+        """Work on the whole store with nobody else in it.
+
+        Raises:
+            StoreBusy: not free within the bounded wait.
+        """
+        self.ensure()
+        with locks.hold(self.lock_path, shared=False, wait_s=self.lock_wait_s, purpose=purpose):
+            yield
+
+    def remembered(self, workspace: Workspace) -> Remembered:
+        """Return what this process remembers of a workspace."""
+        return self._remembered.setdefault(workspace.hash, Remembered())
+
+    def index(self, workspace: Workspace) -> Index:
+        """Return the index, read anew only when another process wrote it."""
+        known = self.remembered(workspace)
+        stamp = file_stamp(self.layout.index(workspace.hash))
+        if known.index is None or known.index_stamp != stamp:
+            known.index = load_index(self.layout.index(workspace.hash))
+            known.index_stamp = stamp
+        return known.index
+
+    def keep_index(self, workspace: Workspace, index: Index) -> None:
+        """Remember the index that was just written."""
+        known = self.remembered(workspace)
+        known.index = index
+        known.index_stamp = file_stamp(self.layout.index(workspace.hash))
+
+    def ledger(self, workspace: Workspace) -> Ledger:
+        """Return the ledger, read anew only when somebody appended to it.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        known = self.remembered(workspace)
+        stamp = file_stamp(self.layout.ledger(workspace.hash))
+        if known.ledger is None or known.ledger_stamp != stamp:
+            known.ledger = load_ledger(self.layout.ledger(workspace.hash))
+            known.ledger_stamp = stamp
+        return known.ledger
+
+    def touch(self, workspace: Workspace) -> None:
+        """Note that the workspace is in use: its directory, the parent's identity, and when."""
+        path = self.layout.project(workspace.hash)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        try:
+            known = durable.read_json(path) or {}
+        except ValueError:
+            known = {}
+        parent = os.stat(os.path.dirname(workspace.root))
+        value = {
+            "workdir": os.fsencode(workspace.root).decode("utf-8", "surrogateescape"),
+            "created_at": known.get("created_at", now),
+            "last_touch": now,
+            "parent": {"dev": parent.st_dev, "ino": parent.st_ino},
+        }
+        if value != known:
+            durable.write_json(path, value)
+
+    def knows(self, workspace_hash: str) -> bool:
+        """Whether a workspace of this name has ever been captured."""
+        return os.path.exists(self.layout.project(workspace_hash))
+
+    def sweep_git_locks(self) -> None:
+        """Remove lock files that a killed git left in the store; call it with the store to oneself or after a failure."""
+        horizon = time.time() - STALE_GIT_LOCK_S
+        for directory, _names, files in os.walk(os.path.join(self.layout.store, "refs")):
+            for name in files:
+                path = os.path.join(directory, name)
+                if name.endswith(".lock") and os.path.getmtime(path) < horizon:
+                    durable.remove(path)
+
+
+def file_stamp(path: str) -> tuple[int, ...] | None:
+    """Return what changes whenever a file is written, ``None`` for a missing one."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -1,0 +1,66 @@
+"""The names in the store: which checkpoints, bases and baselines a workspace has."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from engine.host.git import Git
+from engine.store.layout import REF_ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class RefRecord:
+    """A ref with what its commit says."""
+
+    name: str
+    commit: str
+    tree: str
+    message: str
+
+
+def checkpoint_ref(workspace_hash: str, sequence: int) -> str:
+    """Name a checkpoint."""
+    return f"{REF_ROOT}/{workspace_hash}/checkpoints/{sequence:08d}"
+
+
+def after_ref(workspace_hash: str, sequence: int) -> str:
+    """Name the state after the last tool of the turn that a checkpoint covers."""
+    return f"{REF_ROOT}/{workspace_hash}/after/{sequence:08d}"
+
+
+def base_ref(workspace_hash: str) -> str:
+    """Name the newest capture, which the next one builds on."""
+    return f"{REF_ROOT}/{workspace_hash}/base"
+
+
+def session_ref(workspace_hash: str, session_hash: str) -> str:
+    """Name the baseline of a session."""
+    return f"{REF_ROOT}/{workspace_hash}/sessions/{session_hash}"
+
+
+def list_refs(git: Git, prefix: str) -> list[RefRecord]:
+    """Return the refs below a prefix, or the one of that name, ordered by name."""
+    form = "%(refname)%00%(objectname)%00%(tree)%00%(contents)%00%01"
+    out = git.run(["for-each-ref", f"--format={form}", prefix])
+    records = []
+    for block in out.split(b"\0\x01"):
+        if block.strip():
+            name, commit, tree, message = block.lstrip(b"\n").decode("utf-8", "replace").split("\0", 3)
+            records.append(RefRecord(name, commit, tree, message))
+    return records
+
+
+def find_ref(git: Git, name: str) -> RefRecord | None:
+    """Return one ref, ``None`` if it is not there."""
+    return next((record for record in list_refs(git, name) if record.name == name), None)
+
+
+def update_refs(git: Git, *, set_to: Sequence[tuple[str, str]] = (), delete: Iterable[str] = ()) -> None:
+    """Change several refs in one transaction: all or none.
+
+    Raises:
+        GitFailed: none was changed.
+    """
+    lines = [f"update {name}\0{commit}\0\0" for name, commit in set_to]
+    lines += [f"delete {name}\0\0" for name in delete]
+    if lines:
+        git.run(["update-ref", "-z", "--stdin"], stdin="".join(lines).encode("ascii"))
