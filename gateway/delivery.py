@@ -5,20 +5,20 @@ holds for that chat only. Progress is best effort: only the latest is shown, nev
 """
 
 import logging
+import math
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeVar
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Adapter, Outbound, Place, SendFailed
 from gateway.state.clock import Clock, utc_now
-from gateway.state.errors import DatabaseUnusable
 from gateway.state.outbox import Outbox, Reply
+from gateway.state.patience import until_stored
 
 LONGEST_DELAY_S = 60.0
 """The most that a growing delay grows to; a platform's own word may be longer."""
@@ -26,21 +26,24 @@ LONGEST_DELAY_S = 60.0
 GIVE_UP_AFTER = timedelta(days=1)
 """A reply that still fails when it is this old is given up; one that never got a chance is tried first."""
 
+PROGRESS_EVERY_S = 0.1
+"""The least time between two shows of progress in one chat; a platform's own pace is its adapter's."""
+
 SEND_LIMIT_S = 120.0
 """A platform that takes longer over one reply has lost it."""
-
-T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Line:
-    """What one chat has to show besides the replies in the outbox."""
+    """One chat's sender: what it has to show besides replies, and whether the outbox may hold some."""
 
-    woken: bool = True
+    stored: bool = True
     progress: str | None = None
+    shown_at: float = -math.inf
     finished: deque[tuple[int, str]] = field(default_factory=deque)
+    stirred: anyio.Event = field(default_factory=anyio.Event)
 
 
 class Delivery:
@@ -70,13 +73,18 @@ class Delivery:
 
     def wake(self, place: Place) -> None:
         """Have the replies sent that were stored for a chat together with something else."""
-        self._line(place)
+        line = self._line(place)
+        if line is not None:
+            line.stored = True
+            line.stirred.set()
 
     def progress(self, place: Place, text: str) -> None:
         """Show what is going on now; an empty text clears it. May be merged with what follows."""
         line = self._line(place)
         if line is not None:
             line.progress = text
+            if not text:
+                line.stirred.set()
 
     async def finished(self, place: Place, event_id: str) -> None:
         """Tell the adapter that a message is dealt with, once the replies stored so far have been sent."""
@@ -84,6 +92,7 @@ class Delivery:
         line = self._line(place)
         if line is not None:
             line.finished.append((newest, event_id))
+            line.stirred.set()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Send until cancelled, beginning with what is left from earlier."""
@@ -111,7 +120,6 @@ class Delivery:
             if self._idle.is_set():
                 self._idle = anyio.Event()
             self._group.start_soon(self._serve, place, line)
-        line.woken = True
         return line
 
     async def _serve(self, place: Place, line: _Line) -> None:
@@ -127,20 +135,37 @@ class Delivery:
 
     async def _step(self, place: Place, line: _Line, adapter: Adapter) -> bool:
         """Do the next thing; false when there is none."""
-        line.woken = False
-        reply = await self._stored(lambda: self._outbox.next(place))
+        reply = await self._next(place, line)
         if line.progress == "" or (reply is None and line.progress is not None):
-            text, line.progress = line.progress, None
-            await self._best_effort(lambda: adapter.progress(place, text), place)
+            await self._show(place, line, adapter)
         elif line.finished and (reply is None or line.finished[0][0] < reply.id):
             _, event_id = line.finished.popleft()
             await self._best_effort(lambda: adapter.finished(place, event_id), place)
         elif reply is not None:
             await self._send(reply, adapter)
         else:
-            # What was stored while the outbox was being asked is found by asking again.
-            return line.woken
+            return line.stored
         return True
+
+    async def _next(self, place: Place, line: _Line) -> Reply | None:
+        if not line.stored:
+            return None
+        # Cleared before asking: what is stored while the outbox is being asked sets it again.
+        line.stored = False
+        reply = await until_stored(lambda: self._outbox.next(place))
+        line.stored |= reply is not None
+        return reply
+
+    async def _show(self, place: Place, line: _Line, adapter: Adapter) -> None:
+        """Show the latest progress, not too often; a clearing never waits."""
+        rest_s = line.shown_at + PROGRESS_EVERY_S - anyio.current_time()
+        if line.progress and rest_s > 0:
+            line.stirred = anyio.Event()
+            with anyio.move_on_after(rest_s):
+                await line.stirred.wait()
+            return
+        text, line.progress, line.shown_at = line.progress or "", None, anyio.current_time()
+        await self._best_effort(lambda: adapter.progress(place, text), place)
 
     async def _send(self, reply: Reply, adapter: Adapter) -> None:
         await anyio.sleep((reply.next_attempt_at - self._clock()).total_seconds())
@@ -153,16 +178,16 @@ class Delivery:
             _log.warning("a reply was not sent: %s", type(error).__name__, extra=_about(reply))
             await self._not_sent(reply, f"{type(error).__name__}: {error}", None, again=True)
         else:
-            await self._stored(lambda: self._outbox.sent(reply.id))
+            await until_stored(lambda: self._outbox.sent(reply.id))
 
     async def _not_sent(self, reply: Reply, reason: str, delay_s: float | None, *, again: bool) -> None:
         now = self._clock()
         if not again or now - reply.created_at > GIVE_UP_AFTER:
             _log.error("a reply was given up after %d attempts", reply.attempts + 1, extra=_about(reply))
-            await self._stored(lambda: self._outbox.failed(reply.id, reason))
+            await until_stored(lambda: self._outbox.failed(reply.id, reason))
             return
         until = now + timedelta(seconds=self._delay_s(reply.attempts) if delay_s is None else delay_s)
-        await self._stored(lambda: self._outbox.postpone(reply.id, until=until, error=reason))
+        await until_stored(lambda: self._outbox.postpone(reply.id, until=until, error=reason))
 
     def _delay_s(self, attempts: int) -> float:
         """Double with every attempt; a random part keeps many chats from coming back at once."""
@@ -175,17 +200,6 @@ class Delivery:
                 await show()
         except Exception as error:  # noqa: BLE001 - progress is not worth a failure
             _log.info("progress was not shown: %s", type(error).__name__, extra={"adapter": place.adapter})
-
-    async def _stored(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Ask the database until it can answer: what was sent must be noted as sent, or it would be sent again."""
-        attempts = 0
-        while True:
-            try:
-                return await call()
-            except DatabaseUnusable as error:
-                _log.error("%s", error)  # noqa: TRY400 - the sentence says it all
-                await anyio.sleep(self._delay_s(attempts))
-                attempts += 1
 
 
 def _about(reply: Reply) -> dict[str, object]:

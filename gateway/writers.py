@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 import anyio
 
 
+SAID_AFTER_S = 1.0
+"""A wait shorter than this is not worth a message."""
+
+
 class WorkspaceBusy(Exception):  # noqa: N818 - reads as a state
     """Another holder did not finish within the time given; nothing was begun."""
 
@@ -30,7 +34,8 @@ class _Claim:
 class Writers:
     """Who writes which workspace now, and who waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, said_after_s: float = SAID_AFTER_S) -> None:
+        self._said_after_s = said_after_s
         # In order of arrival; a claim is granted when none before it touches the same directories.
         self._claims: list[_Claim] = []
 
@@ -46,7 +51,7 @@ class Writers:
         """Be the only writer below ``root`` until the block ends.
 
         ``holder`` is how others are told who it is. ``wait_s`` bounds the wait, ``None`` waits as long as it takes;
-        ``on_wait`` is called once, with the name of who is in the way, when there is a wait at all.
+        ``on_wait`` is called once, with the name of who is in the way, when the wait is worth a word.
 
         Raises:
             WorkspaceBusy: the bound passed.
@@ -68,13 +73,19 @@ class Writers:
         self, claim: _Claim, wait_s: float | None, on_wait: Callable[[str], Awaitable[None]] | None
     ) -> None:
         with anyio.move_on_after(wait_s):
+            with anyio.move_on_after(self._said_after_s):
+                await self._granted(claim)
             blocker = self._blocker(claim)
             if blocker is not None and on_wait is not None:
                 await on_wait(blocker.holder)
-            while (blocker := self._blocker(claim)) is not None:
-                await blocker.released.wait()
+            await self._granted(claim)
+        blocker = self._blocker(claim)
         if blocker is not None:
             raise WorkspaceBusy(claim.root, blocker.holder)
+
+    async def _granted(self, claim: _Claim) -> None:
+        while (blocker := self._blocker(claim)) is not None:
+            await blocker.released.wait()
 
     def _blocker(self, claim: _Claim) -> _Claim | None:
         for other in self._claims:

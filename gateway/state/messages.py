@@ -87,6 +87,16 @@ class Messages:
         )
         return [_message(row) for row in rows]
 
+    async def notes_before(self, turn_id: int) -> list[str]:
+        """Return the notes that a turn is the first to follow: what was taken back since the agent last answered."""
+        rows = await self._database.fetch_all(
+            "SELECT m.content FROM turns t JOIN messages m ON m.session_id = t.session_id AND m.role = 'note'"
+            " AND m.turn_id IS t.parent_id AND m.turn_mark < t.id LEFT JOIN restores r ON r.id = m.restore_id"
+            " WHERE t.id = ? AND (r.id IS NULL OR r.state <> 'undone') ORDER BY m.id",
+            turn_id,
+        )
+        return [str(row["content"]) for row in rows]
+
     async def history(self, session_id: str, *, before: int | None = None, turns: int = 200) -> list[Message]:
         """What an agent should know, oldest first: the active chain's messages and the notes that still hold.
 

@@ -1,6 +1,7 @@
 """Replies, stored before they are sent: each reaches its platform at least once, in order within its chat."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -38,14 +39,19 @@ class Outbox:
             return await put(tx, message, inbox_id=inbox_id, owner=self._instance.id, now=self._clock())
 
     async def next(self, place: Place) -> Reply | None:
-        """The oldest reply of a chat that is neither sent nor given up."""
-        async with self._database.transaction() as tx:
-            row = await tx.fetch_one(
-                "SELECT * FROM outbox WHERE state = 'pending' AND owner = ? AND adapter = ? AND chat = ?"
-                " ORDER BY id LIMIT 1",
-                *(self._instance.id, place.adapter, place.chat),
-            )
-            return await _reply(tx, row) if row is not None else None
+        """Return the oldest reply of a chat that is neither sent nor given up."""
+        row = await self._database.fetch_one(
+            "SELECT * FROM outbox WHERE state = 'pending' AND owner = ? AND adapter = ? AND chat = ?"
+            " ORDER BY id LIMIT 1",
+            *(self._instance.id, place.adapter, place.chat),
+        )
+        if row is None:
+            return None
+        # Only the chat's one sender settles a reply, so it is still the same between the two reads.
+        files = await self._database.fetch_all(
+            "SELECT name, content FROM outbox_files WHERE outbox_id = ? ORDER BY position", row["id"]
+        )
+        return _reply(row, files)
 
     async def newest(self, place: Place) -> int:
         """Return the id of a chat's newest reply that is still to be sent, 0 when there is none."""
@@ -123,10 +129,7 @@ def _dump(message: Outbound) -> str:
     )
 
 
-async def _reply(tx: Transaction, row: Row) -> Reply:
-    files = await tx.fetch_all(
-        "SELECT name, content FROM outbox_files WHERE outbox_id = ? ORDER BY position", row["id"]
-    )
+def _reply(row: Row, files: Sequence[Row]) -> Reply:
     payload = json.loads(row["payload"])
     message = Outbound(
         place=Place(row["adapter"], row["chat"]),

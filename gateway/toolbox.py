@@ -1,0 +1,161 @@
+"""The tools of one turn: each call is recorded before it runs and with its result, and shown while it runs.
+
+A call that a stop overtakes is recorded all the same; no call begins once the turn has ended.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+import anyio
+import anyio.lowlevel
+
+from engine.errors import EngineError
+from engine.model import ToolCall, ToolResult
+from gateway.offload import Offload
+from gateway.render import one_line
+from gateway.state.messages import Messages
+from gateway.state.patience import until_stored
+
+RECORDED_CHARACTERS = 100_000
+"""How much of one argument or result is kept; the files themselves are in the checkpoints."""
+
+SHOWN_CHARACTERS = 120
+"""How much of a call, and of the last line it wrote, progress shows."""
+
+
+class TurnOver(Exception):  # noqa: N818 - reads as a state
+    """A tool was called after its turn had ended; nothing was done."""
+
+    def __init__(self, tool: str) -> None:
+        self.tool = tool
+        super().__init__(f"{tool} was called after its turn had ended. Nothing was done.")
+
+
+class Toolbox:
+    """The tools an agent gets; ``results`` holds what they did so far, in order."""
+
+    def __init__(
+        self,
+        messages: Messages,
+        offload: Offload,
+        call: ToolCall,
+        *,
+        turn_id: int,
+        show: Callable[[str], None],
+    ) -> None:
+        self.results: list[ToolResult] = []
+        self._messages = messages
+        self._offload = offload
+        self._call = call
+        self._turn_id = turn_id
+        self._show = show
+        self._session_begun = not call.guarded
+        self._open = True
+
+    async def read_file(self, path: str) -> ToolResult:
+        """Read a file."""
+        return await self._run("read_file", {"path": path}, lambda: self._offload.read_file(self._call, path))
+
+    async def write_file(self, path: str, content: bytes) -> ToolResult:
+        """Write a file exactly."""
+        arguments = {"path": path, "content": content.decode("utf-8", "surrogateescape")}
+        return await self._run("write_file", arguments, lambda: self._offload.write_file(self._call, path, content))
+
+    async def patch(self, text: str) -> ToolResult:
+        """Apply a unified diff or a search/replace edit, all or nothing."""
+        return await self._run("patch", {"text": text}, lambda: self._offload.patch(self._call, text))
+
+    async def terminal(self, command: str) -> ToolResult:
+        """Run a command; its output goes to the chat's progress while it runs."""
+        output = _Output(self._show, _title("terminal", {"command": command}))
+        return await self._run(
+            "terminal",
+            {"command": command},
+            lambda: self._offload.terminal(self._call, command, on_output=output.feed),
+        )
+
+    def close(self) -> None:
+        """End the turn's use of tools."""
+        self._open = False
+
+    async def _run(
+        self, tool: str, arguments: Mapping[str, str], work: Callable[[], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        if not self._open:
+            raise TurnOver(tool)
+        self._show(_title(tool, arguments))
+        # Shielded as a whole: the engine ends a stopped call by itself, and what it did by then is written down.
+        with anyio.CancelScope(shield=True):
+            result = await self._recorded(tool, arguments, work)
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        return result
+
+    async def _recorded(
+        self, tool: str, arguments: Mapping[str, str], work: Callable[[], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        kept = {name: _bounded(value) for name, value in arguments.items()}
+        message_id = await self._messages.begin_call(self._turn_id, tool, kept)
+        try:
+            notes = () if tool == "read_file" else await self._begin_session()
+            result = await work()
+        except Exception as error:
+            said = str(error) if isinstance(error, EngineError) else type(error).__name__
+            await until_stored(lambda: self._messages.finish_call(message_id, said, ok=False))
+            raise
+        result = replace(result, notes=(*notes, *result.notes))
+        self.results.append(result)
+        checkpoint_id = result.checkpoint.id if result.checkpoint is not None else None
+        await until_stored(
+            lambda: self._messages.finish_call(
+                message_id, _bounded(result.text), ok=result.ok, checkpoint_id=checkpoint_id
+            )
+        )
+        return result
+
+    async def _begin_session(self) -> tuple[str, ...]:
+        """Record where the session's changes begin, before the first tool that can change anything."""
+        if self._session_begun:
+            return ()
+        self._session_begun = True
+        try:
+            await self._offload.begin_session(self._call.workspace, self._call.turn.session)
+        except EngineError as error:
+            return (f"/diff session will not cover what follows: {error}",)
+        return ()
+
+
+class _Output:
+    """Takes a command's output in its thread and shows the last line of it in the event loop."""
+
+    def __init__(self, show: Callable[[str], None], title: str) -> None:
+        self._show = show
+        self._title = title
+        self._loop = asyncio.get_running_loop()
+        self._latest = ""
+        self._pending = False
+
+    def feed(self, text: str) -> None:
+        """Take some output; called in the tool's thread."""
+        line = text.rstrip().rpartition("\n")[2]
+        if line:
+            self._latest = line[: 4 * SHOWN_CHARACTERS]
+            if not self._pending:
+                # One call into the loop is under way at a time, however fast the output comes.
+                self._pending = True
+                self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        self._pending = False
+        self._show(f"{self._title}\n{one_line(self._latest, SHOWN_CHARACTERS)}")
+
+
+def _title(tool: str, arguments: Mapping[str, str]) -> str:
+    named = arguments.get("command") or arguments.get("path") or ""
+    return one_line(f"{tool}: {named}" if named else tool, SHOWN_CHARACTERS)
+
+
+def _bounded(text: str) -> str:
+    left = len(text) - RECORDED_CHARACTERS
+    return text if left <= 0 else f"{text[:RECORDED_CHARACTERS]}… ({left} characters not kept)"

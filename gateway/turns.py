@@ -1,0 +1,236 @@
+"""Runs turns: begins each, hands it to its agent with tools, and stores how it ended together with what is said of it.
+
+One turn at a time in a workspace, and so many at once in all. However a turn ends, its end is stored in one transaction with
+its replies and with its message being dealt with; afterwards none of its tools can write.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+import anyio
+
+from adapters.contract import Part, Place
+from engine.errors import EngineError
+from engine.model import ToolCall, Workspace
+from gateway.agents.base import Agent, TurnContext
+from gateway.delivery import Delivery
+from gateway.offload import Offload
+from gateway.receipts import receipt
+from gateway.render import Reply, say
+from gateway.state.errors import StateError, TurnRunning
+from gateway.state.inbox import Received
+from gateway.state.memory import Memory
+from gateway.state.patience import until_stored
+from gateway.state.sessions import Session
+from gateway.state.turns import Turn, TurnState, turn_ref
+from gateway.toolbox import Toolbox
+from gateway.writers import Writers
+
+MAX_TURNS = 8
+"""How many turns run at once in all chats; every one may hold a writer's thread (`gateway.offload.WRITERS`)."""
+
+STOP_LIMIT_S = 10.0
+"""How long ``/stop`` waits for a turn to end. By then it can write nothing more, whatever keeps it."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """What a turn needs: whom it answers, where it works, and what answers it.
+
+    ``text`` is what is asked, usually the message's own. ``guarded`` is whether checkpoints are on.
+    """
+
+    received: Received
+    session: Session
+    workspace: Workspace
+    agent: Agent
+    text: str
+    guarded: bool
+    backend: str = "local"
+
+    @property
+    def place(self) -> Place:
+        """The chat that asks."""
+        return self.received.inbound.place
+
+
+@dataclass(eq=False, slots=True)
+class _Running:
+    """A turn under way; ``turn`` is ``None`` while it waits for its workspace."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    turn: Turn | None = None
+    stopped: bool = False
+
+
+class TurnRunner:
+    """Runs turns and stops them."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        offload: Offload,
+        delivery: Delivery,
+        writers: Writers,
+        *,
+        max_turns: int = MAX_TURNS,
+    ) -> None:
+        self._memory = memory
+        self._offload = offload
+        self._delivery = delivery
+        self._writers = writers
+        self._slots = anyio.CapacityLimiter(max_turns)
+        self._running: dict[Place, _Running] = {}
+
+    def running(self, place: Place) -> Turn | None:
+        """Return the turn that runs in a chat now; ``None`` also while one waits for its workspace."""
+        running = self._running.get(place)
+        return running.turn if running is not None else None
+
+    async def run(self, request: TurnRequest) -> None:
+        """Run a turn to its end.
+
+        Returns when the turn's end is stored: done, failed, or stopped by `stop`. Cancelled from outside, it stores the
+        turn as interrupted first.
+        """
+        place = request.place
+        running = self._running[place] = _Running()
+        try:
+            with running.scope:
+                async with (
+                    self._writers.hold(
+                        request.workspace.root,
+                        _holder(place),
+                        on_wait=lambda holder: self._say_wait(request, holder),
+                    ),
+                    self._slots,
+                ):
+                    await self._begun(request, running)
+            if running.turn is None and running.stopped:
+                await self._answer(request, say("⏹ Stopped before it began."))
+        finally:
+            del self._running[place]
+            running.ended.set()
+
+    async def stop(self, place: Place) -> bool:
+        """Stop the turn of a chat and wait until it can write nothing more; false when there is none."""
+        running = self._running.get(place)
+        if running is None:
+            return False
+        running.stopped = True
+        running.scope.cancel()
+        if running.turn is not None:
+            await self._offload.stop(_operation(running.turn))
+        with anyio.move_on_after(STOP_LIMIT_S):
+            await running.ended.wait()
+        return True
+
+    async def _begun(self, request: TurnRequest, running: _Running) -> None:
+        inbox_id = request.received.id
+        try:
+            # Shielded: a stop must find either no turn at all or one it can end.
+            with anyio.CancelScope(shield=True):
+                running.turn = turn = await self._memory.turns.begin(
+                    request.session.id, request.text, inbox_id=inbox_id
+                )
+        except TurnRunning:
+            await self._answer(request, say("busy: another Takeback process runs a turn in this chat."))
+            return
+        toolbox = self._toolbox(request, turn)
+        try:
+            state, replies = await self._answered(request, turn, toolbox)
+        except anyio.get_cancelled_exc_class():
+            toolbox.close()
+            with anyio.CancelScope(shield=True):
+                await self._cut_off(request, turn, toolbox, stopped=running.stopped)
+            raise
+        toolbox.close()
+        with anyio.CancelScope(shield=True):
+            await self._finish(request, turn, state, replies)
+
+    async def _answered(
+        self, request: TurnRequest, turn: Turn, toolbox: Toolbox
+    ) -> tuple[TurnState, tuple[Reply, ...]]:
+        """Let the agent answer; what it raises becomes a failed turn that says what was done by then."""
+        notes = await self._memory.messages.notes_before(turn.id)
+        context = TurnContext(turn.id, request.text, toolbox, request.guarded, notes)
+        try:
+            answer = await request.agent.answer(context)
+        except EngineError as error:
+            return TurnState.FAILED, (_with_receipt(f"✖ {error}", turn, toolbox),)
+        except Exception as error:
+            _log.exception("an agent failed", extra=_about(turn))
+            words = f"✖ The agent failed ({type(error).__name__}); the log has the details. /retry tries again."
+            return TurnState.FAILED, (_with_receipt(words, turn, toolbox),)
+        return TurnState.FAILED if answer.failed else TurnState.DONE, answer.replies
+
+    async def _cut_off(self, request: TurnRequest, turn: Turn, toolbox: Toolbox, *, stopped: bool) -> None:
+        await self._offload.stop(_operation(turn))
+        if stopped:
+            reply = _with_receipt("⏹ Stopped.", turn, toolbox)
+            await self._finish(request, turn, TurnState.STOPPED, (reply,))
+            return
+        words = "⏸ Takeback was shut down during this turn; it is not run again by itself. /retry runs it anew."
+        try:
+            await self._finish(request, turn, TurnState.INTERRUPTED, (_with_receipt(words, turn, toolbox),))
+        except StateError as error:
+            # The next start finds it running and stores the same.
+            _log.error("an interrupted turn was not stored: %s", error, extra=_about(turn))  # noqa: TRY400
+
+    async def _finish(self, request: TurnRequest, turn: Turn, state: TurnState, replies: tuple[Reply, ...]) -> None:
+        received = request.received
+        messages = [reply.to(request.place, received.inbound.event_id) for reply in replies]
+        self._delivery.progress(request.place, "")
+
+        async def store() -> None:
+            await self._memory.turns.finish(turn.id, state, replies=messages, inbox_id=received.id)
+
+        await (store() if state is TurnState.INTERRUPTED else until_stored(store))
+        self._delivery.wake(request.place)
+
+    async def _answer(self, request: TurnRequest, reply: Reply) -> None:
+        """Deal with a message whose turn never began."""
+        received = request.received
+        message = reply.to(request.place, received.inbound.event_id)
+        await until_stored(lambda: self._memory.inbox.done(received.id, (message,)))
+        self._delivery.wake(request.place)
+
+    async def _say_wait(self, request: TurnRequest, holder: str) -> None:
+        reply = say(f"⏳ Waiting: {holder} is at work in this workspace. /stop gives up waiting.")
+        await self._delivery.post(reply.to(request.place, request.received.inbound.event_id))
+
+    def _toolbox(self, request: TurnRequest, turn: Turn) -> Toolbox:
+        call = ToolCall(
+            workspace=request.workspace,
+            turn=turn_ref(request.session, turn.id),
+            guarded=request.guarded,
+            operation=_operation(turn),
+            backend=request.backend,
+        )
+        return Toolbox(
+            self._memory.messages,
+            self._offload,
+            call,
+            turn_id=turn.id,
+            show=lambda text: self._delivery.progress(request.place, text),
+        )
+
+
+def _operation(turn: Turn) -> str:
+    return f"turn-{turn.id}"
+
+
+def _holder(place: Place) -> str:
+    return f"the {place.adapter} chat {place.chat}"
+
+
+def _with_receipt(words: str, turn: Turn, toolbox: Toolbox) -> Reply:
+    parts, buttons = receipt(turn.id, toolbox.results)
+    return Reply((Part(f"{words}\n" if parts else words), *parts), buttons=buttons)
+
+
+def _about(turn: Turn) -> dict[str, object]:
+    return {"session": turn.session_id, "turn": turn.id}
