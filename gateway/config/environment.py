@@ -19,19 +19,13 @@ from gateway.home import HOME_VARIABLE
 
 FILE_SUFFIX = "_FILE"
 LARGEST_FILE_BYTES = 1024 * 1024
-COMMAND_VARIABLES = frozenset(
-    {"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL", "TZ"}
-)
+COMMAND_VARIABLES = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL", "TZ"})
 """What an agent's commands inherit, beside ``LC_*``; anything else may be a secret."""
 
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The part of the environment that commands may see."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if name in COMMAND_VARIABLES or name.startswith("LC_")
-    }
+    return {name: value for name, value in environment.items() if name in COMMAND_VARIABLES or name.startswith("LC_")}
 
 
 def load(environment: Mapping[str, str], workspaces: Sequence[str]) -> Source:

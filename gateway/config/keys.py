@@ -33,24 +33,24 @@ class Key:
     below: "dict[str, Key]"
 
 
-def _plain(annotation: Any) -> Any:
-    """Strip ``Annotated`` and ``| None``."""
+def plain(annotation: Any) -> Any:
+    """The type itself, without ``Annotated`` and ``| None``."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _plain(get_args(annotation)[0])
+        return plain(get_args(annotation)[0])
     if origin in (Union, UnionType):
         (kept,) = (part for part in get_args(annotation) if part is not type(None))
-        return _plain(kept)
+        return plain(kept)
     return annotation
 
 
 def _key(annotation: Any) -> Key:
-    plain = _plain(annotation)
-    if isinstance(plain, type) and issubclass(plain, BaseModel):
-        return Key(Shape.SECTION, _below(plain))
-    origin = get_origin(plain)
+    kind = plain(annotation)
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return Key(Shape.SECTION, _below(kind))
+    origin = get_origin(kind)
     if origin is dict:
-        return Key(Shape.NAMED, {"*": _key(get_args(plain)[1])})
+        return Key(Shape.NAMED, {"*": _key(get_args(kind)[1])})
     if origin in (tuple, list):
         return Key(Shape.LIST, {})
     return Key(Shape.VALUE, {})

@@ -66,9 +66,7 @@ def _merged(under: Any, over: Any) -> Any:
     """Lay one tree over another, section by section."""
     if not isinstance(over, dict) or not isinstance(under, dict):
         return under if over is None else over
-    return {
-        key: _merged(under.get(key), over.get(key)) for key in [*under, *(k for k in over if k not in under)]
-    }
+    return {key: _merged(under.get(key), over.get(key)) for key in [*under, *(k for k in over if k not in under)]}
 
 
 def _without_blanks(tree: dict[str, Any], key: Key) -> dict[str, Any]:
@@ -165,11 +163,7 @@ def _finding(error: Any) -> str:
         "string_too_short": "must not be empty",
     }
     number = (
-        "must be a whole number"
-        if kind.startswith("int_")
-        else "must be a number"
-        if kind.startswith("float_")
-        else ""
+        "must be a whole number" if kind.startswith("int_") else "must be a number" if kind.startswith("float_") else ""
     )
     sentence = wanted.get(kind) or number or str(error["msg"])
     return f"{name} {sentence}{_quoted(location, error.get('input'))}"

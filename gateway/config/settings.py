@@ -70,13 +70,9 @@ class Checkpoints(Section):
     """When checkpoints are taken and how long they are kept; a workspace may override any of these."""
 
     enabled: bool = Field(default=False, description="Master switch. When off, no git runs at all.")
-    max_snapshots: Count = Field(
-        default=20, description="Checkpoints kept per workspace; the oldest goes first."
-    )
+    max_snapshots: Count = Field(default=20, description="Checkpoints kept per workspace; the oldest goes first.")
     max_total_size_mb: Amount = Field(default=500, description="Hard cap on the whole store.")
-    max_file_size_mb: Amount = Field(
-        default=10, description="A larger file is not captured; the gap is said."
-    )
+    max_file_size_mb: Amount = Field(default=10, description="A larger file is not captured; the gap is said.")
     max_source_files: Count = Field(
         default=50_000,
         description="A workspace with more source files than this is not captured; it is said.",
@@ -88,9 +84,7 @@ class Checkpoints(Section):
     retention_days: Amount = Field(
         default=7, description="A workspace not touched for longer loses its checkpoints when pruning."
     )
-    min_interval_hours: Interval = Field(
-        default=24, description="The gateway prunes at most once in this time."
-    )
+    min_interval_hours: Interval = Field(default=24, description="The gateway prunes at most once in this time.")
 
     def limits(self) -> Limits:
         """What of this the engine holds a workspace to."""
@@ -110,10 +104,12 @@ class Agent(Section):
         description="direct (no model), model (an LLM with tools) or acp (an external agent).",
     )
     model: str | None = Field(
-        default=None, description="For model: the provider and the name, as provider:name."
+        default=None, description="For model: the provider and the name, as provider:name.", examples=["openai:gpt-5"]
     )
     base_url: Address | None = Field(
-        default=None, description="For model: another server that speaks the same API."
+        default=None,
+        description="For model: another server that speaks the same API.",
+        examples=["http://127.0.0.1:11434/v1"],
     )
 
     @model_validator(mode="after")
@@ -129,43 +125,57 @@ class Backend(Section):
     kind: BackendKind = Field(
         default="local", description="local, ssh, docker, singularity, modal, daytona or vercel_sandbox."
     )
-    cli: str | None = Field(default=None, description="For docker: the program to call, docker or podman.")
-    image: str | None = Field(default=None, description="For a container: its image.")
-    host: str | None = Field(default=None, description="For ssh: the host, as ssh understands it.")
-    args: tuple[str, ...] = Field(default=(), description="More arguments for the program that starts it.")
+    cli: str | None = Field(
+        default=None, description="For docker: the program to call, docker or podman.", examples=["podman"]
+    )
+    image: str | None = Field(default=None, description="For a container: its image.", examples=["dev:latest"])
+    host: str | None = Field(default=None, description="For ssh: the host, as ssh understands it.", examples=["build"])
+    args: tuple[str, ...] = Field(
+        default=(), description="More arguments for the program that starts it.", examples=[["--network=none"]]
+    )
 
 
 class Workspace(Section):
     """A directory tree that chats may work in."""
 
-    path: AbsolutePath = Field(description="The directory: absolute, or beginning with ~.")
+    path: AbsolutePath = Field(description="The directory: absolute, or beginning with ~.", examples=["~/code/app"])
     backend: Backend = Field(default=Backend(), description="Where its commands run.")
-    checkpoints: Checkpoints = Field(default=Checkpoints(), description="Overrides for this workspace alone.")
-    agent: Agent | None = Field(default=None, description="Another agent for this workspace.")
+    checkpoints: Checkpoints = Field(
+        default=Checkpoints(),
+        description="Overrides for this workspace alone: any of the keys of checkpoints.",
+        examples=[{"enabled": True, "max_snapshots": 50}],
+    )
+    agent: Agent | None = Field(
+        default=None, description="Another agent for this workspace.", examples=[{"kind": "direct"}]
+    )
 
 
 class Telegram(Section):
     """The Telegram bot."""
 
     token: SecretStr = Field(
-        min_length=1, description="The bot's token; better in TAKEBACK_TELEGRAM__TOKEN_FILE."
+        min_length=1,
+        description="The bot's token; better in TAKEBACK_TELEGRAM__TOKEN_FILE.",
+        examples=["123456:from-botfather"],
     )
     allow: tuple[int, ...] = Field(
-        default=(), description="Numeric ids of admitted people; empty admits nobody."
+        default=(), description="Numeric ids of admitted people; empty admits nobody.", examples=[[12345]]
     )
-    mode: Literal["polling", "webhook"] = Field(
-        default="polling", description="polling needs no public address."
-    )
+    mode: Literal["polling", "webhook"] = Field(default="polling", description="polling needs no public address.")
     api_base: Address = Field(default="https://api.telegram.org", description="Another Bot API server.")
 
 
 class Slack(Section):
     """The Slack app."""
 
-    bot_token: SecretStr = Field(min_length=1, description="Begins with xoxb-.")
-    app_token: SecretStr | None = Field(default=None, description="For mode socket; begins with xapp-.")
-    signing_secret: SecretStr | None = Field(default=None, description="For mode http.")
-    allow: tuple[str, ...] = Field(default=(), description="Ids of admitted people; empty admits nobody.")
+    bot_token: SecretStr = Field(min_length=1, description="Begins with xoxb-.", examples=["xoxb-…"])
+    app_token: SecretStr | None = Field(
+        default=None, description="For mode socket; begins with xapp-.", examples=["xapp-…"]
+    )
+    signing_secret: SecretStr | None = Field(default=None, description="For mode http.", examples=["0123abcd"])
+    allow: tuple[str, ...] = Field(
+        default=(), description="Ids of admitted people; empty admits nobody.", examples=[["U123"]]
+    )
     mode: Literal["socket", "http"] = Field(default="socket", description="socket needs no public address.")
     api_base: Address = Field(default="https://slack.com/api", description="Another Slack server.")
 
@@ -181,12 +191,8 @@ class Slack(Section):
 class Logs(Section):
     """What the gateway writes about its own work; never the content of a message."""
 
-    level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="The least that is logged."
-    )
-    format: Literal["text", "json"] = Field(
-        default="text", description="text for people, json for collectors."
-    )
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="The least that is logged.")
+    format: Literal["text", "json"] = Field(default="text", description="text for people, json for collectors.")
 
 
 class Settings(Section):
@@ -194,7 +200,7 @@ class Settings(Section):
 
     checkpoints: Checkpoints = Field(default=Checkpoints(), description="Checkpoints and their store.")
     default_workspace: WorkspaceName | None = Field(
-        default=None, description="Where a new chat begins; one of the workspaces below."
+        default=None, description="Where a new chat begins; one of the workspaces below.", examples=["app"]
     )
     workspaces: dict[WorkspaceName, Workspace] = Field(
         default_factory=dict, description="The directories that chats may work in, each under a name."

@@ -105,9 +105,7 @@ def parse(path: str, content: bytes) -> Source:
     return Source(tree, places)
 
 
-def _walk(
-    path: str, node: yaml.Node, at: tuple[str, ...], places: dict[tuple[str, ...], str]
-) -> list[Problem]:
+def _walk(path: str, node: yaml.Node, at: tuple[str, ...], places: dict[tuple[str, ...], str]) -> list[Problem]:
     """Note the line of every key below a mapping; report keys that stand twice or are not words."""
     problems: list[Problem] = []
     if not isinstance(node, yaml.MappingNode):
