@@ -11,8 +11,8 @@ from gateway.render import Reply
 class Tools(Protocol):
     """The tools of one turn, bound to its workspace and guarded by its checkpoint.
 
-    Each call is recorded with the turn. A mistake comes back as a result that is not ok; a refusal of the engine
-    is raised as `engine.errors.EngineError`.
+    Each call is recorded with the turn. A mistake comes back as a result that is not ok; a refusal of the
+    engine is raised as `engine.errors.EngineError`.
     """
 
     async def read_file(self, path: str) -> ToolResult:
@@ -44,8 +44,8 @@ class Answer:
 class TurnContext:
     """One turn to answer.
 
-    ``guarded`` says whether checkpoints are on. ``notes`` are what the agent has to be told of restores since its
-    last answer.
+    ``guarded`` says whether checkpoints are on. ``notes`` are what the agent has to be told of restores
+    since its last answer.
     """
 
     turn_id: int

@@ -1,0 +1,140 @@
+"""``/new``, ``/stop`` and ``/status``: the session itself."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from gateway.commands.arguments import no_arguments
+from gateway.commands.base import Command, CommandContext, Invocation, Order, Outcome, Usage
+from gateway.listing import local_minute
+from gateway.render import SHORT_ID, counted, name, one_line, say
+from gateway.state.turns import Turn
+
+_QUOTED_CHARACTERS = 60
+
+_LOOKED_BACK = 100
+"""Turns that are searched for the newest checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """End this session and begin the next in the same workspace."""
+
+    order = Order.ALONE
+
+    async def run(self, context: CommandContext) -> Outcome:
+        """Answer with what the new session begins with."""
+        session = await context.control.begin_session()
+        return Outcome(
+            (
+                say(
+                    f"✨ New session in {name(session.workspace)} ({name(session.root)}). "
+                    "The agent remembers nothing of the one before; files and checkpoints stay as they are."
+                ),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop the running turn."""
+
+    order = Order.IMMEDIATE
+
+    async def run(self, context: CommandContext) -> Outcome:
+        """Answer once the turn can write nothing more."""
+        if await context.control.stop():
+            return Outcome((say("⏹ Stopped. What it had changed by then stays: /diff shows it, /undo takes it back."),))
+        return Outcome((say("Nothing is running."),))
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Say where this chat stands, from the database alone: it never waits for the engine."""
+
+    order = Order.IMMEDIATE
+
+    async def run(self, context: CommandContext) -> Outcome:
+        """Answer with session, workspace, backend, agent, checkpoints, head and queue."""
+        session = context.session
+        turns = await context.memory.turns.active(session.id, limit=_LOOKED_BACK)
+        covered = next((turn for turn in turns if turn.checkpoint_id), None)
+        backend = context.settings.backend_of(session.workspace).kind
+        lines = [
+            f"Session: {session.id}, since {local_minute(session.started_at)}",
+            f"Workspace: {name(session.workspace)} ({name(session.root)})",
+            f"Backend: {backend}",
+            f"Agent: {context.settings.agent_of(session.workspace).kind}",
+            f"Checkpoints: {_switch(context)}",
+            f"Last turn: {_described(turns[0]) if turns else 'none yet'}",
+            f"Last checkpoint: {_checkpoint(covered)}",
+            *_now(context),
+        ]
+        return Outcome((say("\n".join(lines)),))
+
+
+def _switch(context: CommandContext) -> str:
+    if context.container is not None:
+        return "none: commands run in a container"
+    return "on" if context.guarded else "off (/checkpoints on)"
+
+
+def _described(turn: Turn) -> str:
+    return f"#{turn.id} {turn.state.value}: {one_line(turn.text, _QUOTED_CHARACTERS)}"
+
+
+def _checkpoint(turn: Turn | None) -> str:
+    if turn is None or turn.checkpoint_id is None:
+        return "none in this session"
+    return f"{turn.checkpoint_id[:SHORT_ID]}, before turn #{turn.id}"
+
+
+def _now(context: CommandContext) -> list[str]:
+    running, waiting = context.control.running(), context.control.waiting()
+    lines = []
+    if running is not None:
+        seconds = _seconds(running.started_at, context.memory.clock())
+        lines.append(f"Running: turn #{running.id} for {seconds} s: {one_line(running.text, _QUOTED_CHARACTERS)}")
+    if waiting:
+        lines.append(f"Waiting: {counted(waiting, 'message')}")
+    return lines or ["Running: nothing"]
+
+
+def _seconds(since: datetime, now: datetime) -> int:
+    return max(0, int((now - since).total_seconds()))
+
+
+def _parse_new(text: str) -> Invocation:
+    no_arguments("new", text)
+    return New()
+
+
+def _parse_stop(text: str) -> Invocation:
+    no_arguments("stop", text)
+    return Stop()
+
+
+def _parse_status(text: str) -> Invocation:
+    no_arguments("status", text)
+    return Status()
+
+
+NEW = Command(
+    name="new",
+    summary="Begin a new session; files stay as they are",
+    usages=(Usage("/new", "begin a new session; files stay as they are"),),
+    parse=_parse_new,
+)
+
+STOP = Command(
+    name="stop",
+    summary="Stop the running turn",
+    usages=(Usage("/stop", "stop the running turn; nothing is written afterwards"),),
+    parse=_parse_stop,
+)
+
+STATUS = Command(
+    name="status",
+    summary="Show session, workspace, checkpoints and what is running",
+    usages=(Usage("/status", "session, workspace, checkpoints, last turn, what is running"),),
+    parse=_parse_status,
+)

@@ -1,0 +1,128 @@
+"""``/undo`` and ``/retry``: take back the last turn, its files and its place in the conversation."""
+
+import re
+from dataclasses import dataclass
+
+from adapters.contract import Part
+from engine.model import Workspace
+from gateway.commands.arguments import no_arguments
+from gateway.commands.base import BadUsage, Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
+from gateway.commands.failures import container_reason
+from gateway.commands.preconditions import guarded_workspace
+from gateway.commands.restoring import Move, move_conversation, restore
+from gateway.render import SHORT_ID, Reply, one_line, say
+from gateway.reports import conversation_said, everything_command, restored_reply
+from gateway.state.restores import RestoreKind
+from gateway.state.turns import Turn, turn_ref
+
+_TURN = re.compile(r"\s*#(\d{1,18})\s*")
+_QUOTED_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What came of taking back a turn; ``complete`` is whether its files and its place are both gone."""
+
+    turn: Turn
+    reply: Reply
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Take back the last turn; with ``turn_id`` only if it is that one, as a button of an older message may not."""
+
+    turn_id: int | None = None
+
+    order = Order.ALONE
+
+    async def run(self, context: CommandContext) -> Outcome:
+        """Answer with what was taken back."""
+        return Outcome(((await take_back(context, self.turn_id)).reply,))
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Take back the last turn and run its message again."""
+
+    order = Order.ALONE
+
+    async def run(self, context: CommandContext) -> Outcome:
+        """Answer with what was taken back, and have the message run."""
+        taken = await take_back(context, None)
+        return Outcome((taken.reply,), turn_text=taken.turn.text if taken.complete else None)
+
+
+async def take_back(context: CommandContext, turn_id: int | None) -> TakenBack:
+    """Undo the turn at the head.
+
+    Raises:
+        Declined: there is none, or it is another one than was meant; nothing was changed.
+        EngineError: nothing was changed.
+    """
+    turn = await context.memory.turns.head(context.session.id)
+    if turn is None:
+        raise Declined("There is nothing to undo: this session has no turn.")
+    if turn_id is not None and turn.id != turn_id:
+        raise Declined(
+            f"Turn #{turn_id} is not the last one (that is #{turn.id}), so it was not undone. "
+            "To go back further: /rollback"
+        )
+    if turn.checkpoint_id is None:
+        return await _conversation_only(context, turn, "it has no checkpoint, and its files are as they are")
+    if context.container is not None:
+        return await _conversation_only(context, turn, container_reason(context.container))
+    return await _files_too(context, await guarded_workspace(context), turn, turn.checkpoint_id)
+
+
+async def _conversation_only(context: CommandContext, turn: Turn, why: str) -> TakenBack:
+    moved = await move_conversation(context, Move(RestoreKind.UNDO, turn.parent_id))
+    said = f"✅ Took back the last turn: {_quoted(turn)}\\nOnly the conversation moved: {why}.\\n"
+    return TakenBack(turn, say(said + conversation_said(moved, files=False)), complete=True)
+
+
+async def _files_too(context: CommandContext, workspace: Workspace, turn: Turn, checkpoint_id: str) -> TakenBack:
+    plan = await context.engine.plan_restore(
+        workspace, checkpoint_id, turns=(str(turn.id),), chat=turn_ref(context.session, turn.id).chat
+    )
+    report, moved = await restore(context, plan, Move(RestoreKind.UNDO, turn.parent_id))
+    done = report.complete and not moved.problem
+    what = "✅ Took back the last turn" if done else "⚠ Took back only a part of the last turn"
+    again = everything_command(f"/rollback {checkpoint_id[:SHORT_ID]}", report)
+    reply = restored_reply(report, again, moved, opening=(Part(f"{what}: {_quoted(turn)}\n"),))
+    return TakenBack(turn, reply, complete=done)
+
+
+def _quoted(turn: Turn) -> str:
+    return one_line(turn.text, _QUOTED_CHARACTERS)
+
+
+def parse_undo(text: str) -> Invocation:
+    """Accept nothing, or the ``#N`` of a turn."""
+    match = _TURN.fullmatch(text)
+    if match is not None:
+        return Undo(int(match[1]))
+    if text.strip():
+        raise BadUsage("/undo takes back the last turn and takes nothing after it. To go back further: /rollback")
+    return Undo()
+
+
+def parse_retry(text: str) -> Invocation:
+    """Accept no arguments."""
+    no_arguments("retry", text)
+    return Retry()
+
+
+UNDO = Command(
+    name="undo",
+    summary="Take back the last turn: its files and its place in the conversation",
+    usages=(Usage("/undo", "take back the last turn: its files and its place in the conversation"),),
+    parse=parse_undo,
+)
+
+RETRY = Command(
+    name="retry",
+    summary="Take back the last turn and run its message again",
+    usages=(Usage("/retry", "take back the last turn and run its message again"),),
+    parse=parse_retry,
+)

@@ -1,0 +1,45 @@
+"""The end of a turn: what has to be said, which files it changed, how to look at it or take it back."""
+
+from collections.abc import Sequence
+
+from adapters.contract import Button, Part, Style
+from engine.model import Change, ChangeStats, PathNote, ToolResult
+from gateway.render import LISTED_ID, counted, names, readable, stats
+
+
+def receipt(turn_id: int, results: Sequence[ToolResult]) -> tuple[tuple[Part, ...], tuple[Button, ...]]:
+    """Sum up the tools of a turn: each note once, files changed, the checkpoint, and what can be done."""
+    notes = dict.fromkeys(note for result in results for note in result.notes)
+    said = tuple(Part(f"⚠ {readable(note)}\n") for note in notes)
+    changes = _sum_of_changes(results)
+    if not changes:
+        return said, ()
+    parts = (Part(f"✎ {_totals(results, len(changes))}: {names([_described(change) for change in changes])}"),)
+    checkpoint = next((result.checkpoint for result in results if result.checkpoint), None)
+    if checkpoint is None:
+        return (*said, *parts, Part("\n")), ()
+    kept = (Part(" · checkpoint "), Part(checkpoint.id[:LISTED_ID], Style.CODE), Part("\n"))
+    return (*said, *parts, *kept), (Button("Diff", f"/diff #{turn_id}"), Button("Undo", f"/undo #{turn_id}"))
+
+
+def _sum_of_changes(results: Sequence[ToolResult]) -> tuple[Change, ...]:
+    """Join what several tools did to one path; what ends as it began is no change."""
+    joined: dict[str, Change] = {}
+    for change in (change for result in results for change in result.changes):
+        first = joined.get(change.path, change)
+        joined[change.path] = Change(change.path, first.before, change.after)
+    return tuple(change for change in joined.values() if change.before != change.after)
+
+
+def _totals(results: Sequence[ToolResult], files: int) -> str:
+    known = [result.stats for result in results if result.stats is not None]
+    if not known:
+        return counted(files, "file")
+    insertions = sum(change.insertions for change in known)
+    return stats(ChangeStats(files, insertions, sum(change.deletions for change in known)))
+
+
+def _described(change: Change) -> PathNote:
+    if change.before is None:
+        return PathNote(change.path, "new")
+    return PathNote(change.path, "deleted" if change.after is None else "")

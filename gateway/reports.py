@@ -1,0 +1,177 @@
+"""What is said of a restore, to people and to the agent, every path accounted for."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapters.contract import Attachment, Part, Style
+from engine.model import Action, GapReason, PathNote, RestorePlan, RestoreReport
+from gateway.render import NAMES_SHOWN, SHORT_ID, Reply, counted, file_list, name, names, one_line
+
+TOLD_TO_AGENT = 50
+"""Names in the note to the agent before the rest is counted."""
+
+HINTED_PATHS = 5
+"""Names that a suggested command may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What the conversation did: the turns it lost, those that came back, or why it did not follow the files."""
+
+    undone: int = 0
+    returned: int = 0
+    problem: str = ""
+
+
+def report_of(plan: RestorePlan) -> RestoreReport:
+    """Return the report of a plan that changes no file, without applying it."""
+    return RestoreReport(
+        target=plan.target,
+        safety=None,
+        token=plan.token,
+        kept=_notes(plan, Action.KEEP_HAND_EDIT),
+        other_chats=_notes(plan, Action.KEEP_OTHER_CHAT),
+        not_captured=_notes(plan, Action.NOT_CAPTURED),
+        everything=plan.everything,
+        ledger_empty=plan.ledger_empty,
+    )
+
+
+def planned_parts(plan: RestorePlan, command: str) -> tuple[Part, ...]:
+    """Say what a restore would do; ``command`` is what would do it."""
+    lines = [
+        f"  {label}: {names(_notes(plan, action))}"
+        for label, action in _LABELS
+        if any(item.action is action for item in plan.items)
+    ]
+    if plan.ledger_empty and not plan.everything:
+        lines.append("  nothing of the agent's is known here, so hand-edits would be restored too")
+    if not lines:
+        return (Part("\nNo file differs: restoring it would change none.\n"),)
+    text = "\n".join(lines)
+    return (Part("\n"), Part(command, Style.CODE), Part(f" would do this:\n{text}\n"))
+
+
+_LABELS = (
+    ("restore", Action.RESTORE),
+    ("remove", Action.DELETE),
+    ("keep your hand-edit", Action.KEEP_HAND_EDIT),
+    ("keep another chat's change", Action.KEEP_OTHER_CHAT),
+    ("not captured", Action.NOT_CAPTURED),
+)
+
+
+def headline(report: RestoreReport) -> tuple[Part, ...]:
+    """Return ``✅ Restored to checkpoint a1b2c3d4: before write_file``, or what came instead of it."""
+    opening = "✅ Restored to checkpoint " if report.complete else "⚠ Restored only in part to checkpoint "
+    target = report.target
+    return (Part(opening), Part(target.id[:SHORT_ID], Style.CODE), Part(f": {one_line(target.reason, 200)}\n"))
+
+
+def files_said(report: RestoreReport, again: str) -> str:
+    """Return the lines that account for files; ``again`` is the command that would restore hand-edits too."""
+    lines = []
+    if report.ledger_empty and not report.everything:
+        lines.append("  Nothing of the agent's is known here, so this was a full restore.")
+    lines += [f"  {label}: {names(notes)}" for label, notes in _done(report) if notes]
+    if not (report.restored or report.deleted or report.failed):
+        lines.append("  No file had to be changed.")
+    if report.kept:
+        lines += [
+            f"↷ Kept your hand-edits: {names([PathNote(note.path) for note in report.kept])}",
+            f"  Use {again} to restore those too.",
+        ]
+    if report.other_chats:
+        lines.append(f"↷ Kept other chats' changes: {names(report.other_chats)}")
+    if report.not_captured:
+        lines.append(f"⚠ Not captured, left as it is: {names(report.not_captured)}")
+    if report.failed:
+        lines.append(f"✗ Could not be restored, still as before: {names(report.failed)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def conversation_said(moved: Moved, *, files: bool) -> str:
+    """Return the line on the conversation; ``files`` is whether files went back with it."""
+    if moved.problem:
+        return f"⚠ Only files went back; the conversation was left as it is: {moved.problem}.\n"
+    if moved.undone:
+        what = "files and turns" if files else "turns"
+        return f"↩ Undid {counted(moved.undone, 'turn')}. /redo brings {what} back.\n"
+    if moved.returned:
+        return f"↪ Brought back {counted(moved.returned, 'turn')}.\n"
+    return ""
+
+
+def whole_report(report: RestoreReport) -> tuple[Attachment, ...]:
+    """Return the file with every name, where a sentence only counts some of them."""
+    groups = [*_done(report), *_left(report)]
+    if all(len(notes) <= NAMES_SHOWN for _, notes in groups):
+        return ()
+    lines = [
+        f"{label}: {name(note.path)}{f' ({note.why})' if note.why else ''}" for label, notes in groups for note in notes
+    ]
+    short = report.target.id[:SHORT_ID]
+    return (file_list(f"Restore to checkpoint {short}", lines, f"restore-{short}.txt"),)
+
+
+def restored_reply(
+    report: RestoreReport, again: str, moved: Moved, *, opening: tuple[Part, ...] = (), ending: str = ""
+) -> Reply:
+    """Say what a restore did, in the order people need it; ``opening`` replaces the first line."""
+    files = bool(report.restored or report.deleted)
+    said = files_said(report, again) + conversation_said(moved, files=files) + ending
+    return Reply((*(opening or headline(report)), Part(said)), whole_report(report))
+
+
+def everything_command(command: str, report: RestoreReport, selection: Sequence[str] = ()) -> str:
+    """Return the command that restores the kept hand-edits too.
+
+    A checkpoint with nested repositories cannot be restored as a whole, so there the files are named.
+    """
+    nested = any(gap.reason is GapReason.NESTED_REPOSITORY for gap in report.target.gaps)
+    paths = list(selection)
+    if not paths and nested:
+        paths = [note.path for note in report.kept[:HINTED_PATHS]]
+    if not paths:
+        return f"{command} --all"
+    return f"{command} --all -- {' '.join(shlex.quote(path) for path in paths)}"
+
+
+def note_for_agent(report: RestoreReport | None, moved: Moved, what: str) -> str:
+    """Return the paragraph that tells the agent what the person took back, so that it neither redoes nor denies it."""
+    told = [f"The user {what}."]
+    if moved.undone:
+        told.append(f"{counted(moved.undone, 'turn')} before this point {_was(moved.undone)} taken back.")
+    if moved.returned:
+        told.append(f"{counted(moved.returned, 'turn')} taken back earlier {_was(moved.returned)} brought back.")
+    if report is None:
+        told.append("No file was changed by that.")
+    else:
+        told += [
+            f"{label}: {names(notes, TOLD_TO_AGENT)}." for label, notes in (*_done(report), *_left(report)) if notes
+        ]
+    return " ".join(told)
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _done(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:
+    return (("Restored", report.restored), ("Removed", report.deleted))
+
+
+def _left(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:
+    return (
+        ("Kept as edited by the user", report.kept),
+        ("Kept as changed by other chats", report.other_chats),
+        ("Not captured", report.not_captured),
+        ("Could not be restored", report.failed),
+    )
+
+
+def _notes(plan: RestorePlan, action: Action) -> tuple[PathNote, ...]:
+    # The reason for a hand-edit goes without saying; the others' reasons are what people want to know.
+    silent = action in (Action.RESTORE, Action.DELETE, Action.KEEP_HAND_EDIT)
+    return tuple(PathNote(item.path, "" if silent else item.why) for item in plan.items if item.action is action)
