@@ -99,11 +99,15 @@ class Restores:
                 raise UnknownSession(session_id)
             return restore
 
-    async def complete(self, token: str, *, safety_id: str | None, note: str | None = None) -> Restore:
+    async def complete(
+        self, token: str, *, safety_id: str | None, note: str | None = None, in_part: bool = False
+    ) -> Restore:
         """Settle a planned restore whose files are back: done, head moved, and the agent told, all in one transaction.
 
         ``note`` is read by the agent before its next turn. What a redo undoes becomes undone. The head only moves from
-        where it stood when the restore was planned (see ``head_moved``). A settled restore is returned as it is.
+        where it stood when the restore was planned (see ``head_moved``). ``in_part`` says that not every file is back:
+        the head then stays, and what a redo undoes still stands, so that both can be asked for again. A settled restore
+        is returned as it is.
 
         Raises:
             UnknownRestore: none by that token.
@@ -115,15 +119,17 @@ class Restores:
                 raise UnknownRestore(token)
             if restore.state is not RestoreState.PLANNED:
                 return restore
-            moved = await tx.execute(
-                "UPDATE sessions SET head_turn_id = ? WHERE id = ? AND head_turn_id IS ?",
-                *(restore.new_head, restore.session_id, restore.old_head),
-            )
+            moved = 0
+            if not in_part:
+                moved = await tx.execute(
+                    "UPDATE sessions SET head_turn_id = ? WHERE id = ? AND head_turn_id IS ?",
+                    *(restore.new_head, restore.session_id, restore.old_head),
+                )
             await tx.execute(
                 "UPDATE restores SET state = 'done', safety_id = ?, head_moved = ?, settled_at = ? WHERE id = ?",
                 *(safety_id, moved, to_text(now), restore.id),
             )
-            if restore.undoes is not None:
+            if restore.undoes is not None and not in_part:
                 await tx.execute(
                     "UPDATE restores SET state = 'undone', undone_by = ? WHERE id = ?",
                     restore.id,
