@@ -13,22 +13,22 @@ one and compares with what the base really holds.
 import json
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.checkpoints.manifest import MODES_PATH, encode_modes, git_mode
+from engine.checkpoints.manifest import MODES_PATH, encode_modes, git_mode, iter_parents
 from engine.checkpoints.scan import Scan, Scanner, blob_oid, megabytes
 from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.tracked import index_stamp, read_tracked
 from engine.errors import CaptureFailed, LargeCheckpointWarning
 from engine.host.files import Tree
-from engine.host.git import COPY_BYTES
 from engine.host.paths import PathUnsafe, display
 from engine.model import EntryKind, Gap, GapReason, Workspace
 from engine.store.index import Index, Row, save_index
 from engine.store.objects import CommitContent, ObjectWriter, list_tree, open_writer
 from engine.store.opened import Store
+from engine.store.reader import COPY_BYTES
 from engine.store.refs import base_ref, find_ref
 
 _ATTEMPTS = 3
@@ -103,9 +103,7 @@ def look(store: Store, workspace: Workspace, own: frozenset[tuple[int, int]], fo
     return Scanner(workspace.root, before.rows, rules, workspace.limits, own).scan()
 
 
-def write_commit(
-    store: Store, refs: Sequence[str], subject: str, meta: dict[str, Any], tree: str, at_s: int
-) -> str:
+def write_commit(store: Store, refs: Sequence[str], subject: str, meta: dict[str, Any], tree: str, at_s: int) -> str:
     """Write a commit of an existing tree and name it; return its id."""
     with open_writer(store.git) as writer:
         return writer.commit(refs, encode_message(subject, meta), at_s, CommitContent(tree))[0]
@@ -158,17 +156,10 @@ def _rules(store: Store, workspace: Workspace, before: Index, forced: frozenset[
     return SourceRules(known.tracked, before.rows, forced, frozenset(parents))
 
 
-def iter_parents(path: str) -> Iterator[str]:
-    """Yield the directories above a path, nearest first."""
-    parent = path.rpartition("/")[0]
-    while parent:
-        yield parent
-        parent = parent.rpartition("/")[0]
-
-
 def _write(store: Store, workspace: Workspace, before: Index, scan: Scan) -> Captured:
     pending = _pending(before, scan)
-    commit, tree, notes = before.base, before.base_tree, ()
+    commit, tree = before.base, before.base_tree
+    notes: tuple[str, ...] = ()
     if commit is None or tree is None or pending.content.added or pending.content.deleted:
         commit, tree, notes = _write_objects(store, workspace, scan, pending)
     _keep_index(store, workspace, before, scan, Index(scan.rows, commit, tree, pending.modes_oid))
@@ -266,4 +257,3 @@ def encode_gap(gap: Gap) -> list[Any]:
 def decode_gap(value: Sequence[Any]) -> Gap:
     """Return a gap from what `encode_gap` made."""
     return Gap(value[0], GapReason(value[1]), value[2], value[3])
-

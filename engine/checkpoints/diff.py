@@ -17,7 +17,10 @@ _FLAGS = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--sub
 
 def change_stats(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> ChangeStats:
     """Return how much differs between two commits or trees."""
-    out = git.run(["diff-tree", "-r", "--numstat", *_FLAGS, old, new, "--", *_specs(selection, literal=literal)], literal_pathspecs=False)
+    out = git.run(
+        ["diff-tree", "-r", "--numstat", *_FLAGS, old, new, "--", *_specs(selection, literal=literal)],
+        literal_pathspecs=False,
+    )
     files = insertions = deletions = 0
     for line in out.splitlines():
         added, removed, _name = line.split(b"\t", 2)
@@ -45,7 +48,9 @@ def patch_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, l
             return _text(out)
         process.kill()
     whole_lines = out[:LARGEST_PATCH_BYTES].rpartition(b"\n")[0]
-    return _text(whole_lines) + f"\n… the diff is longer than {LARGEST_PATCH_BYTES // (1024 * 1024)} MB and was cut here\n"
+    return (
+        _text(whole_lines) + f"\n… the diff is longer than {LARGEST_PATCH_BYTES // (1024 * 1024)} MB and was cut here\n"
+    )
 
 
 def _specs(selection: Sequence[str], *, literal: bool) -> list[str]:

@@ -85,7 +85,12 @@ def covering(held: Sequence[Held], captured: Captured, turn: TurnRef | None) -> 
 
 
 def take(
-    store: Store, workspace: Workspace, captured: Captured, purpose: Purpose, held: Sequence[Held], keep: Iterable[str] = ()
+    store: Store,
+    workspace: Workspace,
+    captured: Captured,
+    purpose: Purpose,
+    held: Sequence[Held],
+    keep: Iterable[str] = (),
 ) -> Checkpoint:
     """Make a capture a checkpoint and drop the oldest beyond the limit, never one in ``keep``.
 

@@ -5,7 +5,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.model import Entry, EntryKind
@@ -24,11 +24,15 @@ _LINK_MODE = 0o777
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """``usual`` maps a git mode to the permission bits it stands for; ``modes`` the exceptions by path."""
+    """What a tree cannot say.
+
+    ``usual`` maps a git mode to the permission bits it stands for, ``modes`` holds the exceptions by path, and
+    ``bare`` the empty directories with the directories above them: those that no file of the tree implies.
+    """
 
     usual: Mapping[str, int]
     modes: Mapping[str, int]
-    empty: frozenset[str]
+    bare: frozenset[str]
 
     def entry(self, path: str, git_mode: str, oid: str) -> Entry | None:
         """Return what a path of the tree is, with all its permission bits; ``None`` for the mode of nothing."""
@@ -66,7 +70,10 @@ def encode_modes(rows: Mapping[str, Row]) -> bytes:
             classes[mode_class][row.entry.mode] += 1
         parent, _slash, _name = path.rpartition("/")
         parents.add(parent)
-    usual = {name: _most_common(counter, fallback) for (name, counter), fallback in zip(classes.items(), _FALLBACKS, strict=True)}
+    usual = {
+        name: _most_common(counter, fallback)
+        for (name, counter), fallback in zip(classes.items(), _FALLBACKS, strict=True)
+    }
     modes = {
         path: row.entry.mode
         for path, row in sorted(rows.items())
@@ -100,7 +107,16 @@ def decode_modes(content: bytes | None) -> Manifest:
     """
     value = json.loads(content) if content else {}
     usual = dict(zip((_REGULAR, _EXECUTABLE, _TREE), _FALLBACKS, strict=True)) | value.get("usual", {})
-    return Manifest(usual, value.get("modes", {}), frozenset(value.get("empty", ())))
+    bare = {directory for path in value.get("empty", ()) for directory in (path, *iter_parents(path))}
+    return Manifest(usual, value.get("modes", {}), frozenset(bare))
+
+
+def iter_parents(path: str) -> Iterator[str]:
+    """Yield the directories above a path, nearest first."""
+    parent = path.rpartition("/")[0]
+    while parent:
+        yield parent
+        parent = parent.rpartition("/")[0]
 
 
 def covers(paths: frozenset[str], path: str) -> bool:

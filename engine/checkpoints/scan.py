@@ -224,7 +224,8 @@ class Scanner:
         self._files += 1
         if self._files > self._limits.max_source_files:
             raise CaptureFailed(
-                self._root, f"it has more than {self._limits.max_source_files:,} source files; choose a smaller directory"
+                self._root,
+                f"it has more than {self._limits.max_source_files:,} source files; choose a smaller directory",
             )
 
 

@@ -8,7 +8,6 @@ GitPython adds its own variables to the inherited environment, so each command i
 makes the allow-list exact.
 """
 
-import hashlib
 import os
 import re
 import shutil
@@ -16,13 +15,12 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, cast
 
-from engine.errors import GitFailed, GitUnavailable, StoreDamaged
+from engine.errors import GitFailed, GitUnavailable
 
 MINIMUM_VERSION = (2, 30)
-COPY_BYTES = 256 * 1024
 
 _ENVIRONMENT = {
     "LC_ALL": "C",
@@ -138,9 +136,7 @@ class Git:
             return _communicate(process, stdin, arguments[0])[0]
 
     @contextmanager
-    def open(
-        self, arguments: Sequence[str], *, timeout_s: float | None = None
-    ) -> Iterator["GitProcess"]:
+    def open(self, arguments: Sequence[str], *, timeout_s: float | None = None) -> Iterator["GitProcess"]:
         """Start a command that is talked to through its pipes; killed when the block raises."""
         with self._spawn(self.executable(), arguments, None, timeout_s) as process:
             yield process
@@ -177,8 +173,8 @@ class GitProcess:
     def __init__(self, popen: "subprocess.Popen[bytes]", name: str, timeout_s: float) -> None:
         self._popen = popen
         self.name = name
-        self.stdin = cast(IO[bytes], popen.stdin)
-        self.stdout = cast(IO[bytes], popen.stdout)
+        self.stdin = cast("IO[bytes]", popen.stdin)
+        self.stdout = cast("IO[bytes]", popen.stdout)
         self._stderr: list[bytes] = []
         self._timed_out = False
         self._timer = threading.Timer(timeout_s, self._expire)
@@ -189,7 +185,7 @@ class GitProcess:
         self._drain.start()
 
     def _read_stderr(self) -> None:
-        stream = cast(IO[bytes], self._popen.stderr)
+        stream = cast("IO[bytes]", self._popen.stderr)
         while chunk := stream.read(8192):
             if len(self._stderr) < 64:  # noqa: PLR2004 - half a megabyte of complaints says enough
                 self._stderr.append(chunk)
@@ -223,10 +219,8 @@ class GitProcess:
         Raises:
             GitFailed: git failed or ran out of time.
         """
-        try:
+        with suppress(BrokenPipeError):  # the exit code below tells why
             self.stdin.close()
-        except BrokenPipeError:
-            pass  # the exit code below tells why
         code = self._popen.wait()
         self._timer.cancel()
         self._drain.join()
@@ -249,10 +243,8 @@ class GitProcess:
     def close(self) -> None:
         """Release pipes and timer, ending git if it still runs."""
         if self._popen.poll() is None:
-            try:
+            with suppress(BrokenPipeError):
                 self.stdin.close()
-            except BrokenPipeError:
-                pass
             try:
                 self._popen.wait(timeout=5)
             except subprocess.TimeoutExpired:
@@ -262,72 +254,8 @@ class GitProcess:
         self._drain.join()
         for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if stream is not None and not stream.closed:
-                try:
+                with suppress(BrokenPipeError):
                     stream.close()
-                except BrokenPipeError:
-                    pass
-
-
-class ObjectReader:
-    """Reads blobs one after the other through one ``git cat-file --batch`` and proves each against its id."""
-
-    def __init__(self, process: GitProcess) -> None:
-        self._process = process
-        self._unread = 0
-
-    def chunks(self, name: str) -> Iterator[bytes]:
-        """Yield the content of a blob, by id or ``<tree>:<path>``, in pieces of at most `COPY_BYTES`.
-
-        Raises:
-            StoreDamaged: the store does not hold it, cannot read it, or holds other bytes than its id stands for; the
-                last one shows only when all pieces have been read.
-        """
-        oid, size = self._request(name)
-        digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-        while self._unread > 1:
-            piece = self._take(min(self._unread - 1, COPY_BYTES), name)
-            digest.update(piece)
-            yield piece
-        self._take(1, name)
-        if digest.hexdigest() != oid:
-            raise StoreDamaged(f"object {oid} does not hold what its id stands for")
-
-    def read(self, name: str) -> bytes:
-        """Return the whole content of a blob; for small ones.
-
-        Raises:
-            StoreDamaged: as `chunks`.
-        """
-        return b"".join(self.chunks(name))
-
-    def _request(self, name: str) -> tuple[str, int]:
-        while self._unread:  # a reader that gave up half-way left the rest in the pipe
-            self._take(min(self._unread, COPY_BYTES), name)
-        try:
-            self._process.stdin.write(name.encode("ascii") + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError as error:
-            raise StoreDamaged(f"object {name} cannot be read") from error
-        header = self._process.stdout.readline().split()
-        if len(header) != 3 or header[1] != b"blob":  # noqa: PLR2004 - "<oid> <type> <size>"; all else says missing
-            raise StoreDamaged(f"object {name} is missing")
-        self._unread = int(header[2]) + 1  # a newline follows the content
-        return header[0].decode("ascii"), int(header[2])
-
-    def _take(self, size: int, name: str) -> bytes:
-        try:
-            piece = self._process.read(size)
-        except GitFailed as error:
-            raise StoreDamaged(f"object {name} cannot be read ({error.detail})") from error
-        self._unread -= len(piece)
-        return piece
-
-
-@contextmanager
-def open_reader(git: Git) -> Iterator[ObjectReader]:
-    """Open an `ObjectReader`; one process for as many objects as are asked for."""
-    with git.open(["cat-file", "--batch"]) as process:
-        yield ObjectReader(process)
 
 
 def _communicate(process: GitProcess, stdin: bytes, name: str) -> tuple[bytes, str]:
@@ -362,7 +290,7 @@ def _start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
         raise GitUnavailable(f"GitPython cannot be loaded ({error})") from error
     try:
         handle = GitCommand(os.path.sep).execute(
-            command, istream=cast("IO[bytes]", subprocess.PIPE), as_process=True, start_new_session=True
+            command, istream=subprocess.PIPE, as_process=True, start_new_session=True
         )
     except OSError as error:
         raise GitUnavailable(str(error)) from error

@@ -14,10 +14,10 @@ from functools import partial
 from engine.checkpoints.scan import blob_oid
 from engine.errors import StoreDamaged
 from engine.host.files import ContentChanged, Signature, Tree
-from engine.host.git import COPY_BYTES, ObjectReader
 from engine.host.paths import PathUnsafe
 from engine.model import Action, Entry, EntryKind, PathNote
 from engine.store.journal import JournalItem
+from engine.store.reader import COPY_BYTES, ObjectReader
 
 _CHANGED = "changed during the restore, left as it is"
 _OPEN_DIRECTORY_BITS = 0o700

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 
-from engine.checkpoints.capture import Captured, iter_parents
+from engine.checkpoints.capture import Captured
 from engine.checkpoints.history import Held
-from engine.checkpoints.manifest import MODES_PATH, Manifest, decode_modes
+from engine.checkpoints.manifest import MODES_PATH, Manifest, decode_modes, iter_parents
 from engine.errors import GitFailed, StoreDamaged
-from engine.host.git import Git, open_reader
+from engine.host.git import Git
 from engine.model import Entry, EntryKind
 from engine.restore.plan import Difference
 from engine.store.layout import RESERVED
 from engine.store.objects import TreeChange, diff_trees, list_tree
+from engine.store.reader import open_reader
 
 _NOTHING = "000000"
 
@@ -26,7 +27,7 @@ def find_differences(git: Git, target: Held, captured: Captured) -> list[Differe
     try:
         changes = diff_trees(git, target.tree, captured.tree, with_trees=True)
         manifest, now_manifest = _manifests(git, target, captured, changes)
-        found = {path: entry for path, entry in _from_trees(changes, manifest)}
+        found = dict(_from_trees(changes, manifest))
         if manifest != now_manifest:
             found |= dict(_from_manifests(git, target, captured, manifest, now_manifest, found))
     except GitFailed as error:
@@ -57,7 +58,7 @@ def _from_trees(changes: list[TreeChange], manifest: Manifest) -> Iterator[tuple
         if change.path == RESERVED or change.path.startswith(f"{RESERVED}/"):
             continue
         if change.old_mode == _NOTHING:
-            yield change.path, manifest.directory(change.path) if change.path in manifest.empty else None
+            yield change.path, manifest.directory(change.path) if change.path in manifest.bare else None
         else:
             yield change.path, manifest.entry(change.path, change.old_mode, change.old_oid)
 
@@ -66,13 +67,13 @@ def _from_manifests(
     git: Git, target: Held, captured: Captured, old: Manifest, new: Manifest, found: dict[str, Entry | None]
 ) -> Iterator[tuple[str, Entry | None]]:
     """Yield what the checkpoint holds at paths whose bytes are equal but whose permission bits may not be."""
-    for path in old.empty:
+    for path in old.bare:
         yield path, old.directory(path)
-    for path in new.empty - old.empty:
+    for path in new.bare - old.bare:
         if path not in found and captured.rows[path].entry.kind is EntryKind.DIRECTORY:
             yield path, None
     candidates = set(captured.rows) if old.usual != new.usual else set(old.modes) | set(new.modes)
-    candidates -= found.keys() | old.empty | new.empty
+    candidates -= found.keys() | old.bare | new.bare
     if not candidates:
         return
     held = list_tree(git, target.tree)

@@ -16,29 +16,25 @@ import os
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from engine.checkpoints.capture import Captured, capture, look
 from engine.checkpoints.history import Held, Purpose, find_held, list_held, take
 from engine.errors import BadSelection, EngineError, NestedRepositoryRefused, SafetyFailed, StoreDamaged
 from engine.host.files import Fault, Tree
-from engine.host.git import open_reader
 from engine.model import (
-    Action,
     CheckpointKind,
-    Entry,
     EntryKind,
     GapReason,
-    PathNote,
     PlanItem,
     RestorePlan,
     RestoreReport,
     TurnRef,
     Workspace,
 )
-from engine.restore.apply import Outcome, apply_items, look_at
+from engine.restore.apply import Outcome, apply_items
 from engine.restore.differences import find_differences
 from engine.restore.plan import Difference, Facts, classify, is_full, ledger_after
+from engine.restore.reports import decode_report, encode_report, make_report
 from engine.restore.selection import (
     Selection,
     matched_in_checkpoint,
@@ -50,6 +46,7 @@ from engine.store.journal import JournalItem, RestoreJournal, clear_restore, rea
 from engine.store.ledger import Ledger, RestoreRecord, append_record
 from engine.store.objects import missing_objects
 from engine.store.opened import Store
+from engine.store.reader import open_reader
 
 Own = frozenset[tuple[int, int]]
 
@@ -186,9 +183,7 @@ class Restores:
             scope = chosen if scope is None else scope & chosen
         return scope
 
-    def apply(
-        self, shown: RestorePlan, turn: TurnRef | None, replaced_head: str | None
-    ) -> RestoreReport:
+    def apply(self, shown: RestorePlan, turn: TurnRef | None, replaced_head: str | None) -> RestoreReport:
         """Perform a plan; the caller holds ``store.use``.
 
         What changed since the plan was shown is planned anew, and named in the report.
@@ -205,11 +200,9 @@ class Restores:
         plan = planned.plan
         replanned = _replanned(shown, plan)
         items = tuple(JournalItem(i.path, i.action.value, i.now, i.target, i.why) for i in plan.items)
-        journal = RestoreJournal(
-            plan.token, plan.target.id, "", plan.everything, plan.ledger_empty, replanned, items
-        )
+        journal = RestoreJournal(plan.token, plan.target.id, "", plan.everything, plan.ledger_empty, replanned, items)
         if not plan.effective:
-            return _report(plan.target, None, journal, Outcome(), resumed=False)
+            return make_report(plan.target, None, journal, Outcome(), resumed=False)
         self._verify(plan)
         safety = self._safety(planned, turn, replaced_head)
         journal = replace(journal, safety=safety.checkpoint.id)
@@ -228,9 +221,7 @@ class Restores:
         purpose = Purpose(CheckpointKind.SAFETY, reason, turn, plan.token, replaced_head)
         try:
             number = self._store.ledger(plan.workspace).number
-            taken = take(
-                self._store, plan.workspace, planned.captured, purpose, planned.held, keep=(plan.target.id,)
-            )
+            taken = take(self._store, plan.workspace, planned.captured, purpose, planned.held, keep=(plan.target.id,))
         except (EngineError, OSError) as error:
             raise SafetyFailed(str(error)) from error
         return Held(taken, planned.captured.tree, planned.captured.excluded, number)
@@ -243,9 +234,9 @@ class Restores:
         ledger = self._store.ledger(workspace)
         put_back = ((item.path, item.target) for item in outcome.done)
         entries = ledger_after(put_back, ledger.as_of(target.ledger_number), target.checkpoint.sequence)
-        report = _report(target.checkpoint, safety, journal, outcome, resumed=resumed)
+        report = make_report(target.checkpoint, safety, journal, outcome, resumed=resumed)
         record = RestoreRecord(
-            ledger.number + 1, journal.token, target.checkpoint.id, journal.safety, entries, _encode(report)
+            ledger.number + 1, journal.token, target.checkpoint.id, journal.safety, entries, encode_report(report)
         )
         append_record(self._store.layout.ledger(workspace.hash), record)
         clear_restore(self._store.layout, workspace)
@@ -270,7 +261,7 @@ class Restores:
             raise StoreDamaged(f"an interrupted restore of {workspace.root} names a checkpoint that is gone")
         if known is not None:  # the crash came after step 4
             clear_restore(self._store.layout, workspace)
-            return decode_report(known.report, target, safety)
+            return decodemake_report(known.report, target, safety)
         return self._perform(workspace, target, safety, journal, resumed=True)
 
     def outcome(self, workspace: Workspace, token: str) -> RestoreReport | None:
@@ -282,7 +273,7 @@ class Restores:
         target = held.get(record.target)
         if target is None:
             return None
-        return decode_report(record.report, target, held.get(record.safety or ""))
+        return decodemake_report(record.report, target, held.get(record.safety or ""))
 
     def _open_tree(self, workspace: Workspace) -> Tree:
         return Tree.open(workspace.root) if self._fault is None else Tree.open(workspace.root, self._fault)
@@ -306,9 +297,7 @@ class OwnDirectories:
         return frozenset(found)
 
 
-def _chosen(
-    store: Store, names: set[str], differences: Sequence[Difference], selection: Selection
-) -> frozenset[str]:
+def _chosen(store: Store, names: set[str], differences: Sequence[Difference], selection: Selection) -> frozenset[str]:
     """Return the differing paths a selection means; a directory goes with its whole content."""
     directories = {d.path for d in differences if EntryKind.DIRECTORY in _kinds(d)}
     chosen = set(matched_names(store.git, names - directories, selection))
@@ -329,62 +318,3 @@ def _replanned(shown: RestorePlan, fresh: RestorePlan) -> tuple[str, ...]:
     before = {item.path: item for item in shown.items}
     now = {item.path: item for item in fresh.items}
     return tuple(sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path)))
-
-
-def _report(
-    target: Any, safety: Held | None, journal: RestoreJournal, outcome: Outcome, *, resumed: bool
-) -> RestoreReport:
-    done = [(item, PathNote(item.path, item.why)) for item in outcome.done]
-
-    def noted(action: Action) -> tuple[PathNote, ...]:
-        return tuple(PathNote(item.path, item.why) for item in journal.items if item.action == action)
-
-    return RestoreReport(
-        target,
-        safety.checkpoint if safety else None,
-        journal.token,
-        tuple(note for item, note in done if item.action == Action.RESTORE),
-        tuple(note for item, note in done if item.action == Action.DELETE),
-        noted(Action.KEEP_HAND_EDIT),
-        noted(Action.KEEP_OTHER_CHAT),
-        noted(Action.NOT_CAPTURED),
-        tuple(outcome.failed),
-        journal.replanned,
-        journal.everything,
-        journal.ledger_empty,
-        resumed,
-    )
-
-
-_NOTE_FIELDS = ("restored", "deleted", "kept", "other_chats", "not_captured", "failed")
-
-
-def _encode(report: RestoreReport) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        name: [[note.path, note.why] for note in getattr(report, name)] for name in _NOTE_FIELDS
-    }
-    value["token"] = report.token
-    value["replanned"] = list(report.replanned)
-    value["everything"], value["ledger_empty"] = report.everything, report.ledger_empty
-    return value
-
-
-def decode_report(value: dict[str, Any], target: Held, safety: Held | None) -> RestoreReport:
-    """Return the report a ledger record holds."""
-    notes = {name: tuple(PathNote(path, why) for path, why in value[name]) for name in _NOTE_FIELDS}
-    return RestoreReport(
-        target.checkpoint,
-        safety.checkpoint if safety else None,
-        value["token"],
-        **notes,
-        replanned=tuple(value["replanned"]),
-        everything=value["everything"],
-        ledger_empty=value["ledger_empty"],
-        resumed=True,
-    )
-
-
-def state_of(workspace: Workspace, path: str) -> Entry | None:
-    """Return what stands at one path now, its content read."""
-    with Tree.open(workspace.root) as tree:
-        return look_at(tree, path)[1]

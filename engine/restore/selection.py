@@ -122,7 +122,9 @@ def _parse_spec(typed: str, tree: Tree, git: Git, target: str) -> Spec:
     body = _checked_body(typed, body)
     # git strips trailing slashes from no pattern, so "dir/" and "dir" would differ.
     literal = "literal" in magic or not _WILDCARD.search(body)
-    words = ",".join(sorted((magic - {"literal"}) | {"top"} | ({"literal"} if literal and "icase" not in magic else set())))
+    words = ",".join(
+        sorted((magic - {"literal"}) | {"top"} | ({"literal"} if literal and "icase" not in magic else set()))
+    )
     return Spec(typed, f":({words}){body}", body, literal, "exclude" in magic, "icase" in magic)
 
 

@@ -122,7 +122,12 @@ def _save(path: str, index: Index, changed: Iterable[str] | None) -> None:
             connection.execute("DELETE FROM rows")
             changed = index.rows
         _write_rows(connection, index.rows, changed)
-        facts = {"schema": str(SCHEMA_VERSION), "base": index.base, "base_tree": index.base_tree, "modes_oid": index.modes_oid}
+        facts = {
+            "schema": str(SCHEMA_VERSION),
+            "base": index.base,
+            "base_tree": index.base_tree,
+            "modes_oid": index.modes_oid,
+        }
         connection.execute("DELETE FROM facts")
         connection.executemany(
             "INSERT INTO facts VALUES (?, ?)", [(name, value) for name, value in facts.items() if value is not None]
@@ -138,10 +143,8 @@ def _write_rows(connection: sqlite3.Connection, rows: Mapping[str, Row], changed
             gone.append((_bytes(path),))
         else:
             entry = row.entry
-            written.append(
-                (_bytes(path), entry.kind.value, entry.mode, entry.oid, row.size, row.mtime_ns, row.ctime_ns)
-                + (_signed(row.ino), _signed(row.dev), row.trusted, row.older)
-            )
+            stamps = (row.size, row.mtime_ns, row.ctime_ns, _signed(row.ino), _signed(row.dev))
+            written.append((_bytes(path), entry.kind.value, entry.mode, entry.oid, *stamps, row.trusted, row.older))
     connection.executemany("DELETE FROM rows WHERE path = ?", gone)
     connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", written)
 

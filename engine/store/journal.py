@@ -38,11 +38,15 @@ class RestoreJournal:
 
 @dataclass(frozen=True, slots=True)
 class RunningNote:
-    """A command under way, not yet known to change anything: the state before it and what it would be called."""
+    """A command under way, not yet known to change anything: the state before it and what it would be called.
+
+    ``pid`` and ``instance`` name the process.
+    """
 
     turn: TurnRef
     reason: str
     pid: int
+    instance: str
 
 
 def write_restore(layout: Layout, workspace: Workspace, journal: RestoreJournal) -> None:
@@ -97,14 +101,19 @@ def clear_restore(layout: Layout, workspace: Workspace) -> None:
 def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> None:
     """Note that a command begins."""
     turn = [note.turn.chat, note.turn.session, note.turn.turn]
-    durable.write_json(layout.running(workspace.hash), {"turn": turn, "reason": note.reason, "pid": note.pid})
+    value = {"turn": turn, "reason": note.reason, "pid": note.pid, "instance": note.instance}
+    durable.write_json(layout.running(workspace.hash), value)
 
 
 def read_running(layout: Layout, workspace: Workspace) -> RunningNote | None:
     """Return the note of a command that has not ended, ``None`` also for a damaged one."""
     try:
         value: Any = durable.read_json(layout.running(workspace.hash))
-        return None if value is None else RunningNote(TurnRef(*value["turn"]), value["reason"], value["pid"])
+        return (
+            None
+            if value is None
+            else RunningNote(TurnRef(*value["turn"]), value["reason"], value["pid"], value["instance"])
+        )
     except (ValueError, KeyError, TypeError):
         return None
 

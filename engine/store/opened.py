@@ -130,7 +130,7 @@ class Store:
         return os.path.exists(self.layout.project(workspace_hash))
 
     def sweep_git_locks(self) -> None:
-        """Remove lock files that a killed git left in the store; call it with the store to oneself or after a failure."""
+        """Remove lock files that a killed git left in the store; call it with the store to oneself."""
         horizon = time.time() - STALE_GIT_LOCK_S
         for directory, _names, files in os.walk(os.path.join(self.layout.store, "refs")):
             for name in files:

@@ -1,0 +1,368 @@
+"""The engine's one face: blocking, thread-safe, plain values in and out.
+
+An `Engine` guards workspaces with checkpoints kept in one store. It reads no environment, prints nothing and knows no
+chat; who calls it decides what is shown to whom.
+
+    >>> engine = Engine("/home/me/.takeback/checkpoints", user_home="/home/me")      # doctest: +SKIP
+    >>> project = engine.open_workspace("/home/me/code/app")                          # doctest: +SKIP
+    >>> with engine.transaction(project, "rename the package"):                       # doctest: +SKIP
+    ...     rename_everything()   # an exception in here brings every file back
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from engine.checkpoints.capture import Captured
+from engine.checkpoints.diff import change_stats, patch_text, stat_text
+from engine.checkpoints.history import Purpose, find_held, list_held
+from engine.checkpoints.roots import find_root
+from engine.errors import EngineError, GitUnavailable, NestedRepositoryRefused, UnknownCheckpoint
+from engine.guard import Guard
+from engine.host.files import Fault
+from engine.host.git import Before as BeforeGit
+from engine.host.git import Git
+from engine.model import (
+    Checkpoint,
+    CheckpointKind,
+    CheckpointResult,
+    DiffResult,
+    Gap,
+    GapReason,
+    Limits,
+    RestorePlan,
+    RestoreReport,
+    ToolCall,
+    ToolResult,
+    TurnRef,
+    Workspace,
+)
+from engine.restore.restores import OwnDirectories, Request, Restores
+from engine.restore.selection import parse_selection
+from engine.store.layout import Layout, workspace_hash
+from engine.store.opened import Store
+from engine.store.refs import find_ref, session_ref, update_refs
+from engine.toolbox import Toolbox
+
+_NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
+
+
+class Engine:
+    """Checkpoints, restores and tools over one store.
+
+    Args:
+        base: the directory that holds the store; made when first needed.
+        user_home: the person's home directory, which is never a workspace.
+        lock_path: the lock file that coordinates processes; beside ``base`` unless given.
+        git: path of git; looked up in ``search_path`` unless given.
+        search_path: where programs are, as in ``PATH``.
+        command_env: the environment of the commands that the terminal tool runs, and all of it.
+        lock_wait_s: longest wait for a lock in seconds.
+        git_timeout_s: deadline of one git command in seconds.
+        before_git: called with the arguments before each git process (fault injection).
+        file_fault: called before each operation that changes a workspace file (fault injection).
+    """
+
+    def __init__(
+        self,
+        base: str,
+        *,
+        user_home: str,
+        lock_path: str | None = None,
+        git: str | None = None,
+        search_path: str = os.defpath,
+        command_env: Mapping[str, str] = _NO_ENVIRONMENT,
+        lock_wait_s: float = 10.0,
+        git_timeout_s: float = 120.0,
+        before_git: BeforeGit | None = None,
+        file_fault: Fault | None = None,
+    ) -> None:
+        self._user_home = user_home
+        layout = Layout(os.path.realpath(base))
+        runner = Git(layout.store, executable=git, search_path=search_path, timeout_s=git_timeout_s, before=before_git)
+        lock = lock_path or os.path.join(os.path.dirname(layout.base), ".checkpoints.lock")
+        self._store = Store(layout, runner, lock, lock_wait_s)
+        own = OwnDirectories([os.path.dirname(lock) if lock_path is None else layout.base, layout.base])
+        self._restores = Restores(self._store, own, file_fault)
+        self._guard = Guard(self._store, own, self._restores)
+        self._toolbox = Toolbox(self._guard, user_home, command_env, file_fault)
+
+    # --- workspaces
+
+    def open_workspace(self, path: str, limits: Limits = Limits()) -> Workspace:  # noqa: B008 - a frozen value
+        """Return the workspace a directory belongs to.
+
+        Raises:
+            WorkspaceRefused: there is no such directory, or it is ``/``, the home directory or above it.
+        """
+        root, cwd = find_root(path, self._user_home, self._store.knows)
+        return Workspace(root, cwd, workspace_hash(root), limits)
+
+    def availability(self) -> str | None:
+        """Return why checkpoints cannot be taken on this machine, ``None`` if they can."""
+        try:
+            self._store.git.executable()
+        except GitUnavailable as error:
+            return str(error)
+        return None
+
+    # --- tools
+
+    def read_file(self, call: ToolCall, path: str) -> ToolResult:
+        """Return a file's text."""
+        return self._toolbox.read_file(call, path)
+
+    def write_file(self, call: ToolCall, path: str, content: bytes) -> ToolResult:
+        """Write a file exactly, taking the turn's checkpoint first."""
+        return self._toolbox.write_file(call, path, content)
+
+    def patch(self, call: ToolCall, text: str) -> ToolResult:
+        """Apply a unified diff or search/replace edits, all or nothing, taking the turn's checkpoint first."""
+        return self._toolbox.patch(call, text)
+
+    def terminal(
+        self,
+        call: ToolCall,
+        command: str,
+        *,
+        on_output: Callable[[str], None] | None = None,
+        timeout_s: float | None = None,
+    ) -> ToolResult:
+        """Run a shell command; what is not plainly read-only is captured before and after.
+
+        Args:
+            call: the tool call.
+            command: what the shell is given.
+            on_output: called with pieces of output while the command runs.
+            timeout_s: longest run in seconds; ``None`` for the backend's own limit.
+        """
+        return self._toolbox.terminal(call, command, on_output=on_output, timeout_s=timeout_s)
+
+    def stop(self, operation: str) -> bool:
+        """End what runs under an operation id and refuse whatever it would still write; whether it was running."""
+        return self._toolbox.stop(operation)
+
+    # --- checkpoints
+
+    def checkpoint(
+        self, workspace: Workspace, reason: str, *, turn: TurnRef | None = None, paths: Sequence[str] = ()
+    ) -> CheckpointResult:
+        """Take a checkpoint unless one covers this moment already.
+
+        Args:
+            workspace: what to capture.
+            reason: a line for the list.
+            turn: whose turn it belongs to; at most one is taken per turn.
+            paths: files to capture even where ``.gitignore`` hides them.
+
+        Raises:
+            EngineError: none could be taken; nothing half-captured is kept.
+        """
+        kind = CheckpointKind.MANUAL if turn is None else CheckpointKind.TURN
+        taken, created, notes = self._guard.take_checkpoint(workspace, Purpose(kind, reason, turn), paths)
+        return CheckpointResult(taken, created, notes)
+
+    def begin_session(self, workspace: Workspace, session: str) -> None:
+        """Record the workspace as it is as the baseline of a session; the first call counts.
+
+        Raises:
+            EngineError: it could not be captured.
+        """
+        name = session_ref(workspace.hash, _session_hash(session))
+        with self._store.use(workspace, "a session's baseline"):
+            if find_ref(self._store.git, name) is None:
+                captured = self._guard.capture(workspace)
+                self._store.touch(workspace)
+                update_refs(self._store.git, set_to=[(name, captured.commit)])
+
+    def checkpoints(self, workspace: Workspace) -> list[Checkpoint]:
+        """Return the checkpoints, newest first."""
+        return [item.checkpoint for item in list_held(self._store, workspace)]
+
+    def find_checkpoint(self, workspace: Workspace, prefix: str) -> Checkpoint:
+        """Return the one checkpoint whose id begins so.
+
+        Raises:
+            UnknownCheckpoint: none or several do.
+        """
+        return find_held(list_held(self._store, workspace), prefix).checkpoint
+
+    def diff(self, workspace: Workspace, checkpoint_id: str, selection: Sequence[str] = ()) -> DiffResult:
+        """Compare a checkpoint with the workspace as it is now.
+
+        Raises:
+            UnknownCheckpoint: there is none by that id.
+            BadSelection: a pathspec cannot be used.
+            EngineError: the workspace or the store could not be read.
+        """
+        with self._store.use(workspace, "a diff"):
+            held = find_held(list_held(self._store, workspace), checkpoint_id)
+            specs: tuple[str, ...] = ()
+            if selection:
+                with self._toolbox.open_tree(workspace) as tree:
+                    specs = parse_selection(selection, tree, self._store.git, held.tree).texts
+            captured = self._guard.capture(workspace)
+            title = f"since checkpoint {held.checkpoint.id[:8]}: {held.checkpoint.reason}"
+            return self._compare(title, held.tree, captured.tree, specs, _all_gaps(held.checkpoint, captured))
+
+    def turn_diff(self, workspace: Workspace, turn: str) -> DiffResult | None:
+        """Return what a turn's tools changed, ``None`` if they changed nothing or it is no longer known.
+
+        Raises:
+            EngineError: the store could not be read.
+        """
+        with self._store.use(workspace, "a diff"):
+            writes = self._store.ledger(workspace).writes_of([turn])
+            held = {item.checkpoint.id: item for item in list_held(self._store, workspace)}
+            known = [write for write in writes if write.checkpoint in held and write.after is not None]
+            if not known or known[-1].after is None:
+                return None
+            first = held[known[0].checkpoint or ""]
+            paths = sorted({path for write in known for path in write.changes})
+            title = f"changed by the turn after checkpoint {first.checkpoint.id[:8]}"
+            return self._compare(title, first.tree, known[-1].after, paths, first.checkpoint.gaps, literal=True)
+
+    def session_diff(self, workspace: Workspace, session: str) -> DiffResult | None:
+        """Return everything that changed since a session began, ``None`` if its beginning was not recorded.
+
+        Raises:
+            EngineError: the workspace or the store could not be read.
+        """
+        with self._store.use(workspace, "a diff"):
+            baseline = find_ref(self._store.git, session_ref(workspace.hash, _session_hash(session)))
+            if baseline is None:
+                return None
+            captured = self._guard.capture(workspace)
+            return self._compare("since this session began", baseline.tree, captured.tree, (), captured.gaps)
+
+    def _compare(
+        self,
+        title: str,
+        old: str,
+        new: str,
+        selection: Sequence[str],
+        gaps: tuple[Gap, ...],
+        *,
+        literal: bool = False,
+    ) -> DiffResult:
+        git = self._store.git
+        if old == new:
+            return DiffResult(title, change_stats(git, old, new), "", "", gaps)
+        return DiffResult(
+            title,
+            change_stats(git, old, new, selection, literal=literal),
+            stat_text(git, old, new, selection, literal=literal),
+            patch_text(git, old, new, selection, literal=literal),
+            gaps,
+        )
+
+    # --- restore
+
+    def plan_restore(
+        self,
+        workspace: Workspace,
+        checkpoint_id: str,
+        *,
+        selection: Sequence[str] = (),
+        everything: bool = False,
+        turns: Sequence[str] = (),
+        chat: str | None = None,
+        token: str | None = None,
+    ) -> RestorePlan:
+        """Plan a restore without changing a file.
+
+        Args:
+            workspace: where.
+            checkpoint_id: an id or a prefix of four or more characters.
+            selection: pathspecs to limit it to.
+            everything: restore hand-edits too.
+            turns: limit it to what these turns wrote.
+            chat: who asks, as in `TurnRef.chat`; what other chats wrote stays.
+            token: a name for this restore that survives a crash; made up unless given.
+
+        Raises:
+            UnknownCheckpoint: there is none by that id.
+            RestoreRefused: it would reach a nested repository, or the selection cannot be used.
+            StoreDamaged: the checkpoint cannot be read.
+            EngineError: the workspace could not be captured.
+        """
+        request = Request(checkpoint_id, tuple(selection), everything, tuple(turns), chat, token)
+        with self._store.use(workspace, "a restore's plan"):
+            self._guard.settle(workspace)
+            return self._restores.plan(workspace, request).plan
+
+    def apply_restore(
+        self, plan: RestorePlan, *, turn: TurnRef | None = None, replaced_head: str | None = None
+    ) -> RestoreReport:
+        """Do what a plan says, after a safety checkpoint.
+
+        What changed in the workspace since the plan was made is planned anew and named in the report.
+
+        Args:
+            plan: from `plan_restore`.
+            turn: noted on the safety checkpoint.
+            replaced_head: the conversation's head now, noted on the safety checkpoint.
+
+        Raises:
+            RestoreRefused: nothing was changed.
+            StoreDamaged: nothing was changed.
+        """
+        with self._store.use(plan.workspace, "a restore"):
+            self._guard.settle(plan.workspace)
+            return self._restores.apply(plan, turn, replaced_head)
+
+    def resume_restores(self, workspace: Workspace) -> list[RestoreReport]:
+        """Finish the restore that a crash interrupted, if there is one.
+
+        Raises:
+            StoreDamaged: it cannot be finished; the message says why and nothing more was changed.
+        """
+        if not self._store.knows(workspace.hash):
+            return []
+        with self._store.use(workspace, "an interrupted restore"):
+            report = self._restores.resume(workspace)
+            return [] if report is None else [report]
+
+    def restore_outcome(self, workspace: Workspace, token: str) -> RestoreReport | None:
+        """Return what became of a restore by its token, ``None`` if it never changed anything."""
+        if not self._store.knows(workspace.hash):
+            return None
+        with self._store.use(workspace, "a restore's outcome"):
+            return self._restores.outcome(workspace, token)
+
+    @contextmanager
+    def transaction(self, workspace: Workspace, reason: str) -> Iterator[Checkpoint]:
+        """Restore every file to what it was if the block raises; the exception goes on.
+
+        Raises:
+            NestedRepositoryRefused: before the block, because a nested repository could not be restored.
+            EngineError: before the block, because no checkpoint could be taken.
+        """
+        checkpoint = self.checkpoint(workspace, reason).checkpoint
+        if checkpoint is None:
+            raise UnknownCheckpoint(reason, "none could be taken")
+        nested = [gap.path for gap in checkpoint.gaps if gap.reason is GapReason.NESTED_REPOSITORY]
+        if nested:
+            raise NestedRepositoryRefused(nested)
+        try:
+            yield checkpoint
+        except BaseException as failure:
+            try:
+                report = self.apply_restore(self.plan_restore(workspace, checkpoint.id, everything=True))
+            except EngineError as error:
+                failure.add_note(f"The workspace could not be restored: {error}")
+            else:
+                for note in report.failed:
+                    failure.add_note(f"Not restored: {note.path} ({note.why})")
+            raise
+
+
+def _session_hash(session: str) -> str:
+    return hashlib.sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _all_gaps(checkpoint: Checkpoint, captured: Captured) -> tuple[Gap, ...]:
+    known = {gap.path for gap in checkpoint.gaps}
+    return (*checkpoint.gaps, *(gap for gap in captured.gaps if gap.path not in known))

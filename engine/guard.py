@@ -1,0 +1,275 @@
+"""What happens around a tool: a capture before, the tool, a capture after, and the ledger in between.
+
+A checkpoint never stands in a tool's way: when one cannot be taken, the reason becomes a note and the tool goes on.
+"""
+
+import logging
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from engine.checkpoints.capture import Captured, capture
+from engine.checkpoints.diff import change_stats
+from engine.checkpoints.history import Held, Purpose, covering, gap_notes, keep_after, list_held, take
+from engine.checkpoints.manifest import covers
+from engine.checkpoints.source import is_secret_name
+from engine.errors import EngineError
+from engine.model import (
+    Change,
+    ChangeStats,
+    Checkpoint,
+    CheckpointKind,
+    EntryKind,
+    Gap,
+    GapReason,
+    ToolCall,
+    Workspace,
+)
+from engine.restore.restores import OwnDirectories, Restores
+from engine.store.index import Row
+from engine.store.journal import RunningNote, clear_running, read_running, write_running
+from engine.store.ledger import WriteRecord, append_record
+from engine.store.opened import Store
+
+_LOG = logging.getLogger(__name__)
+_INSTANCE = secrets.token_hex(8)
+
+# Beyond this many paths a comparison takes the whole trees: a command line has a limit, and counting is as good.
+_MOST_NAMED_PATHS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The state before a tool: its capture, the checkpoint that covers it so far, and what to say."""
+
+    captured: Captured | None
+    checkpoint: Held | None
+    reason: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What a tool changed."""
+
+    changes: tuple[Change, ...] = ()
+    checkpoint: Checkpoint | None = None
+    stats: ChangeStats | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Guard:
+    """Guards tool calls of one store.
+
+    Args:
+        store: the store.
+        own: Takeback's own directories.
+        restores: finishes an interrupted restore before anything else is captured.
+    """
+
+    def __init__(self, store: Store, own: OwnDirectories, restores: Restores) -> None:
+        self._store = store
+        self._own = own
+        self._restores = restores
+
+    def before(self, call: ToolCall, reason: str, named: Sequence[str], *, checkpoint: bool) -> Before:
+        """Capture the state before a tool.
+
+        Args:
+            call: the tool call.
+            reason: what the checkpoint is for, as in "before write_file: app.py".
+            named: paths below the root that the tool names; captured even where rules hide them.
+            checkpoint: take the turn's checkpoint now; otherwise only if the tool turns out to change something.
+        """
+        if not call.guarded:
+            return Before(None, None, reason)
+        try:
+            with self._store.use(call.workspace, "a checkpoint"):
+                return self._before(call, reason, named, checkpoint=checkpoint)
+        except (EngineError, OSError, ValueError) as error:
+            _LOG.warning("no checkpoint before a tool: %s", error)
+            return Before(None, None, reason, (f"no checkpoint was taken: {error}",))
+
+    def _before(self, call: ToolCall, reason: str, named: Sequence[str], *, checkpoint: bool) -> Before:
+        workspace = call.workspace
+        notes = self.settle(workspace)
+        captured = self.capture(workspace, named)
+        held = list_held(self._store, workspace)
+        found = covering(held, captured, call.turn)
+        if found is None and checkpoint:
+            found = self._take(workspace, captured, Purpose(CheckpointKind.TURN, reason, call.turn), held)
+            notes += captured.notes + gap_notes(captured.gaps)
+        elif checkpoint:
+            notes += gap_notes(_newly_named(captured, named))
+        if not checkpoint:
+            write_running(self._store.layout, workspace, RunningNote(call.turn, reason, os.getpid(), _INSTANCE))
+        return Before(captured, found, reason, notes)
+
+    def after(self, call: ToolCall, before: Before, named: Sequence[str]) -> After:
+        """Capture the state after a tool and note what it changed."""
+        if before.captured is None:
+            return After(notes=before.notes)
+        try:
+            with self._store.use(call.workspace, "a checkpoint"):
+                return self._after(call, before, before.captured, named)
+        except (EngineError, OSError, ValueError) as error:
+            _LOG.warning("what a tool changed could not be noted: %s", error)
+            note = f"what this changed could not be noted, so it counts as edited by hand: {error}"
+            taken = before.checkpoint.checkpoint if before.checkpoint else None
+            return After(checkpoint=taken, notes=(*before.notes, note))
+
+    def _after(self, call: ToolCall, before: Before, state: Captured, named: Sequence[str]) -> After:
+        workspace = call.workspace
+        captured = self.capture(workspace, named)
+        changes = compare_rows(state.rows, captured.rows, captured.gaps)
+        notes = before.notes
+        found = before.checkpoint
+        if changes and found is None:
+            held = list_held(self._store, workspace)
+            found = self._take(workspace, state, Purpose(CheckpointKind.TURN, before.reason, call.turn), held)
+            notes += state.notes + gap_notes(state.gaps)
+        notes += gap_notes(_new_gaps(state, captured))
+        stats = self._note(call, found, changes, captured) if changes else None
+        clear_running(self._store.layout, workspace)
+        return After(changes, found.checkpoint if found and changes else _taken(before), stats, notes)
+
+    def _note(
+        self, call: ToolCall, found: Held | None, changes: Sequence[Change], captured: Captured
+    ) -> ChangeStats | None:
+        workspace = call.workspace
+        ledger = self._store.ledger(workspace)
+        stats = None
+        if found is not None:
+            keep_after(self._store, workspace, found.checkpoint.sequence, captured)
+            earlier = {path for write in ledger.writes_of([call.turn.turn]) for path in write.changes}
+            stats = self._stats(found.tree, captured.tree, earlier | {change.path for change in changes})
+        record = WriteRecord(
+            ledger.number + 1,
+            call.turn.chat,
+            call.turn.session,
+            call.turn.turn,
+            found.checkpoint.id if found else None,
+            captured.commit,
+            {change.path: change.after for change in changes},
+            stats,
+        )
+        append_record(self._store.layout.ledger(workspace.hash), record)
+        return stats
+
+    def _stats(self, old: str, new: str, paths: set[str]) -> ChangeStats:
+        selection = sorted(paths) if len(paths) <= _MOST_NAMED_PATHS else []
+        return change_stats(self._store.git, old, new, selection, literal=True)
+
+    def settle(self, workspace: Workspace) -> tuple[str, ...]:
+        """Finish what a crash left under way; return what to say of it. The caller holds ``store.use``."""
+        report = self._restores.resume(workspace)
+        notes: tuple[str, ...] = ()
+        if report is not None:
+            notes = (f"an interrupted restore to checkpoint {report.target.id[:8]} was finished",)
+        running = read_running(self._store.layout, workspace)
+        if running is not None and not _is_alive(running):
+            notes += self._promote(workspace, running)
+        return notes
+
+    def _promote(self, workspace: Workspace, running: RunningNote) -> tuple[str, ...]:
+        """Make the state before a command that a crash ended a checkpoint, since the command may have changed files."""
+        index = self._store.index(workspace)
+        if index.base is not None and index.base_tree is not None:
+            state = Captured(index.base, index.base_tree, {}, index.rows, frozenset(), (), frozenset())
+            held = list_held(self._store, workspace)
+            if covering(held, state, running.turn) is None:
+                self._take(workspace, state, Purpose(CheckpointKind.TURN, running.reason, running.turn), held)
+        clear_running(self._store.layout, workspace)
+        return (f"a command was cut off by the end of the service; the state {running.reason} is a checkpoint",)
+
+    def capture(self, workspace: Workspace, named: Iterable[str] = ()) -> Captured:
+        """Capture a workspace and note what was named and could not be captured. The caller holds ``store.use``."""
+        named = tuple(named)
+        forced = [path for path in named if not is_secret_name(path.rpartition("/")[2])]
+        captured = capture(self._store, workspace, self._own(), forced)
+        hidden = [_hidden_gap(path) for path in named if _is_hidden(workspace, captured, path)]
+        return replace(captured, gaps=(*captured.gaps, *hidden)) if hidden else captured
+
+    def _take(self, workspace: Workspace, captured: Captured, purpose: Purpose, held: Sequence[Held]) -> Held:
+        number = self._store.ledger(workspace).number
+        taken = take(self._store, workspace, captured, purpose, held)
+        return Held(taken, captured.tree, captured.excluded, number)
+
+    def take_checkpoint(
+        self, workspace: Workspace, purpose: Purpose, named: Sequence[str] = ()
+    ) -> tuple[Checkpoint, bool, tuple[str, ...]]:
+        """Take a checkpoint unless one covers this moment; return it, whether it is new, and what to say.
+
+        Raises:
+            EngineError: none could be taken.
+        """
+        with self._store.use(workspace, "a checkpoint"):
+            notes = self.settle(workspace)
+            captured = self.capture(workspace, named)
+            held = list_held(self._store, workspace)
+            found = covering(held, captured, purpose.turn)
+            if found is not None:
+                return found.checkpoint, False, notes
+            taken = self._take(workspace, captured, purpose, held)
+            return taken.checkpoint, True, notes + captured.notes + gap_notes(captured.gaps)
+
+
+def compare_rows(before: dict[str, Row], after: dict[str, Row], gaps: Iterable[Gap]) -> tuple[Change, ...]:
+    """Return what differs between two captures, leaving out what the second one could not capture."""
+    unknown = frozenset(gap.path for gap in gaps)
+    changes = []
+    for path in sorted(before.keys() | after.keys()):
+        old, new = before.get(path), after.get(path)
+        if old is new or covers(unknown, path):
+            continue
+        old_entry, new_entry = old.entry if old else None, new.entry if new else None
+        if old_entry == new_entry or EntryKind.REPOSITORY in (_kind(old), _kind(new)):
+            continue
+        changes.append(Change(path, old_entry, new_entry))
+    return tuple(changes)
+
+
+def _kind(row: Row | None) -> EntryKind | None:
+    return row.entry.kind if row else None
+
+
+def _taken(before: Before) -> Checkpoint | None:
+    return before.checkpoint.checkpoint if before.checkpoint else None
+
+
+def _new_gaps(before: Captured, after: Captured) -> tuple[Gap, ...]:
+    known = {(gap.path, gap.reason) for gap in before.gaps}
+    return tuple(gap for gap in after.gaps if (gap.path, gap.reason) not in known)
+
+
+def _newly_named(captured: Captured, named: Sequence[str]) -> tuple[Gap, ...]:
+    """Return the gaps of what this tool names; the others were said when the checkpoint was taken."""
+    return tuple(gap for gap in captured.gaps if gap.path in named)
+
+
+def _is_hidden(workspace: Workspace, captured: Captured, path: str) -> bool:
+    """Whether rules hide what stands at a path, so that no row and no gap speaks of it."""
+    if path in captured.rows or not covers(captured.excluded, path):
+        return False
+    return os.path.lexists(os.path.join(workspace.root, path))
+
+
+def _hidden_gap(path: str) -> Gap:
+    secret = is_secret_name(path.rpartition("/")[2])
+    return Gap(path, GapReason.SECRET if secret else GapReason.EXCLUDED)
+
+
+def _is_alive(note: RunningNote) -> bool:
+    """Whether the process that began a command still lives; in a container a new one may have the same number."""
+    if note.instance == _INSTANCE:
+        return True
+    if note.pid == os.getpid():
+        return False
+    try:
+        os.kill(note.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
