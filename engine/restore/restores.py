@@ -261,7 +261,7 @@ class Restores:
             raise StoreDamaged(f"an interrupted restore of {workspace.root} names a checkpoint that is gone")
         if known is not None:  # the crash came after step 4
             clear_restore(self._store.layout, workspace)
-            return decodemake_report(known.report, target, safety)
+            return decode_report(known.report, target, safety)
         return self._perform(workspace, target, safety, journal, resumed=True)
 
     def outcome(self, workspace: Workspace, token: str) -> RestoreReport | None:
@@ -273,7 +273,7 @@ class Restores:
         target = held.get(record.target)
         if target is None:
             return None
-        return decodemake_report(record.report, target, held.get(record.safety or ""))
+        return decode_report(record.report, target, held.get(record.safety or ""))
 
     def _open_tree(self, workspace: Workspace) -> Tree:
         return Tree.open(workspace.root) if self._fault is None else Tree.open(workspace.root, self._fault)
