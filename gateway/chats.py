@@ -1,7 +1,7 @@
 """Handles every chat's messages: one at a time and in order, chats beside each other.
 
-A message is stored before `Hub.receive` returns. A chat with something to do has a worker, which ends when nothing is left.
-What a message is, is decided once, when it arrives:
+A message is stored before `Hub.receive` returns. A chat with something to do has a worker, which ends when nothing is
+left. What a message is, is decided once, when it arrives:
 
 - ``IMMEDIATE`` is handled at once, beside everything else;
 - ``BESIDE`` waits a moment for the turn that runs in its chat, then is handled beside it;
@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Protocol
 
 import anyio
@@ -165,7 +166,7 @@ class Hub:
     async def _manner(self, inbound: Inbound) -> Manner:
         try:
             return await self._handler.manner(inbound)
-        except Exception:
+        except Exception:  # noqa: BLE001 - one message's trouble must not end the service
             # The message is kept, and whatever is wrong with it shows when it is handled.
             _log.exception("a message could not be understood")
             return Manner.TURN
@@ -193,7 +194,7 @@ class Hub:
                 busy = await _turn_outlasts(line, None if item.manner is Manner.TURN else self._moment_s)
                 line.queue.popleft()
                 item.notice.cancel()
-                received = await until_stored(lambda item=item: self._inbox.begin(item.inbox_id))  # type: ignore[misc]
+                received = await until_stored(partial(self._inbox.begin, item.inbox_id))
                 if received is None:
                     continue
                 if busy and item.manner is Manner.ALONE:
@@ -216,14 +217,14 @@ class Hub:
     async def _handle(self, group: TaskGroup, received: Received) -> None:
         try:
             handled = await self._handler.handle(received)
-        except Exception:
+        except Exception:  # noqa: BLE001 - one message's trouble must not end the service
             _log.exception("a message was not handled", extra=_about(received))
             handled = Handled((_words(received, BROKEN),))
         if handled.turn is None:
             await self._done(received, handled.replies)
             return
         for reply in handled.replies:
-            await until_stored(lambda reply=reply: self._delivery.post(reply, inbox_id=received.id))  # type: ignore[misc]
+            await until_stored(partial(self._delivery.post, reply, inbox_id=received.id))
         await self._start_turn(group, received, handled.turn)
 
     async def _start_turn(self, group: TaskGroup, received: Received, turn: Turn) -> None:
@@ -236,7 +237,7 @@ class Hub:
         try:
             try:
                 await turn()
-            except Exception:
+            except Exception:  # noqa: BLE001 - one message's trouble must not end the service
                 _log.exception("a turn was not stored", extra=_about(received))
                 await self._done(received, (_words(received, BROKEN),))
             else:

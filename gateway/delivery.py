@@ -1,7 +1,7 @@
 """Brings stored replies to their platforms: in order within a chat, again until they arrive, each chat on its own.
 
-A chat that has something to send gets a sender, which ends when nothing is left. A platform's own word on when to try again
-holds for that chat only. Progress is best effort: only the latest is shown, never before a reply that is due.
+A chat that has something to send gets a sender, which ends when nothing is left. A platform's own word on when to try
+again holds for that chat only. Progress is best effort: only the latest is shown, never before a reply that is due.
 """
 
 import logging

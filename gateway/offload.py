@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
@@ -29,6 +29,10 @@ from engine.model import (
     Workspace,
 )
 
+if TYPE_CHECKING:
+    # Whoever makes the engine has imported it; asking for a list of commands does not need git.
+    from engine.api import Engine
+
 T = TypeVar("T")
 
 WRITERS = 16
@@ -38,54 +42,10 @@ READERS = 8
 """Threads of their own for calls that only read, so that a list never waits behind commands."""
 
 
-class Engine(Protocol):
-    """What the gateway uses of `engine.api.Engine`; blocking and thread-safe. See there for what each does and raises."""
-
-    def open_workspace(self, path: str, limits: Limits = ...) -> Workspace: ...
-    def availability(self) -> str | None: ...
-    def read_file(self, call: ToolCall, path: str) -> ToolResult: ...
-    def write_file(self, call: ToolCall, path: str, content: bytes) -> ToolResult: ...
-    def patch(self, call: ToolCall, text: str) -> ToolResult: ...
-    def terminal(
-        self,
-        call: ToolCall,
-        command: str,
-        *,
-        on_output: Callable[[str], None] | None = None,
-        timeout_s: float | None = None,
-    ) -> ToolResult: ...
-    def stop(self, operation: str) -> bool: ...
-    def checkpoint(
-        self, workspace: Workspace, reason: str, *, turn: TurnRef | None = None, paths: Sequence[str] = ()
-    ) -> CheckpointResult: ...
-    def begin_session(self, workspace: Workspace, session: str) -> None: ...
-    def checkpoints(self, workspace: Workspace) -> list[Checkpoint]: ...
-    def find_checkpoint(self, workspace: Workspace, prefix: str) -> Checkpoint: ...
-    def diff(self, workspace: Workspace, checkpoint_id: str, selection: Sequence[str] = ()) -> DiffResult: ...
-    def turn_diff(self, workspace: Workspace, turn: str) -> DiffResult | None: ...
-    def session_diff(self, workspace: Workspace, session: str) -> DiffResult | None: ...
-    def plan_restore(
-        self,
-        workspace: Workspace,
-        checkpoint_id: str,
-        *,
-        selection: Sequence[str] = (),
-        everything: bool = False,
-        turns: Sequence[str] = (),
-        chat: str | None = None,
-        token: str | None = None,
-    ) -> RestorePlan: ...
-    def apply_restore(
-        self, plan: RestorePlan, *, turn: TurnRef | None = None, replaced_head: str | None = None
-    ) -> RestoreReport: ...
-    def resume_restores(self, workspace: Workspace) -> list[RestoreReport]: ...
-    def restore_outcome(self, workspace: Workspace, token: str) -> RestoreReport | None: ...
-
-
 class Offload:
     """The engine, for async callers. Each method does what the engine's method of that name does."""
 
-    def __init__(self, engine: Engine, *, writers: int = WRITERS, readers: int = READERS) -> None:
+    def __init__(self, engine: "Engine", *, writers: int = WRITERS, readers: int = READERS) -> None:
         self._engine = engine
         self._writers = CapacityLimiter(writers)
         self._readers = CapacityLimiter(readers)
@@ -137,9 +97,7 @@ class Offload:
         self, workspace: Workspace, reason: str, *, turn: TurnRef | None = None, paths: Sequence[str] = ()
     ) -> CheckpointResult:
         """Take a checkpoint."""
-        return await self._write(
-            workspace, lambda: self._engine.checkpoint(workspace, reason, turn=turn, paths=paths)
-        )
+        return await self._write(workspace, lambda: self._engine.checkpoint(workspace, reason, turn=turn, paths=paths))
 
     async def begin_session(self, workspace: Workspace, session: str) -> None:
         """Record where a session's changes begin."""
@@ -153,9 +111,7 @@ class Offload:
         """Find a checkpoint by the beginning of its id."""
         return await self._read(lambda: self._engine.find_checkpoint(workspace, prefix))
 
-    async def diff(
-        self, workspace: Workspace, checkpoint_id: str, selection: Sequence[str] = ()
-    ) -> DiffResult:
+    async def diff(self, workspace: Workspace, checkpoint_id: str, selection: Sequence[str] = ()) -> DiffResult:
         """Compare a checkpoint with now."""
         return await self._read(lambda: self._engine.diff(workspace, checkpoint_id, selection))
 
@@ -167,7 +123,7 @@ class Offload:
         """Show what a session changed."""
         return await self._read(lambda: self._engine.session_diff(workspace, session))
 
-    async def plan_restore(
+    async def plan_restore(  # noqa: PLR0913 - as the engine has it
         self,
         workspace: Workspace,
         checkpoint_id: str,

@@ -1,7 +1,7 @@
 """Runs turns: begins each, hands it to its agent with tools, and stores how it ended together with what is said of it.
 
-One turn at a time in a workspace, and so many at once in all. However a turn ends, its end is stored in one transaction with
-its replies and with its message being dealt with; afterwards none of its tools can write.
+One turn at a time in a workspace, and so many at once in all. However a turn ends, its end is stored in one
+transaction with its replies and with its message being dealt with; afterwards none of its tools can write.
 """
 
 import logging
@@ -161,7 +161,7 @@ class TurnRunner:
             answer = await request.agent.answer(context)
         except EngineError as error:
             return TurnState.FAILED, (_with_receipt(f"✖ {error}", turn, toolbox),)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever an agent raises ends its turn, not the service
             _log.exception("an agent failed", extra=_about(turn))
             words = f"✖ The agent failed ({type(error).__name__}); the log has the details. /retry tries again."
             return TurnState.FAILED, (_with_receipt(words, turn, toolbox),)
@@ -178,7 +178,7 @@ class TurnRunner:
             await self._finish(request, turn, TurnState.INTERRUPTED, (_with_receipt(words, turn, toolbox),))
         except StateError as error:
             # The next start finds it running and stores the same.
-            _log.error("an interrupted turn was not stored: %s", error, extra=_about(turn))  # noqa: TRY400
+            _log.error("an interrupted turn was not stored: %s", error, extra=_about(turn))
 
     async def _finish(self, request: TurnRequest, turn: Turn, state: TurnState, replies: tuple[Reply, ...]) -> None:
         received = request.received

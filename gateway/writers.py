@@ -1,7 +1,7 @@
-"""One writer at a time per workspace, also when several chats share it: a turn from its first tool to its end, or a restore.
+"""One writer at a time per workspace, also when several chats share it: a whole turn, or a restore.
 
-The engine keeps single calls apart by itself; this keeps whole turns apart, so that nobody restores files in the middle of
-another chat's turn. It is fair: who waits longer goes first.
+The engine keeps single calls apart by itself; this keeps whole turns apart, so that nobody restores files in the
+middle of another chat's turn. It is fair: who waits longer goes first.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
-
 
 SAID_AFTER_S = 1.0
 """A wait shorter than this is not worth a message."""

@@ -4,8 +4,8 @@ Everything that is remembered goes through `Database.transaction`: one connectio
 whole or not at all, also when the caller is cancelled. WAL with ``synchronous=FULL``: a message is acknowledged to a
 platform once its commit has returned, so a commit has to survive a power cut as well as a crash.
 
-Any ``str`` can be stored. What UTF-8 cannot hold (file names of odd bytes arrive as lone surrogates) is kept JSON-escaped
-and comes back as it was; callers need not know.
+Any ``str`` can be stored. What UTF-8 cannot hold (file names of odd bytes arrive as lone surrogates) is kept
+JSON-escaped and comes back as it was; callers need not know.
 """
 
 import json

@@ -59,7 +59,8 @@ class Inbox:
         """Mark a message as being handled and give it out whole; ``None`` when it is not waiting (any more)."""
         async with self._database.transaction() as tx:
             rows = await tx.fetch_all(
-                "UPDATE inbox SET state = 'running', attempts = attempts + 1 WHERE id = ? AND state = 'new' RETURNING *",
+                "UPDATE inbox SET state = 'running', attempts = attempts + 1"
+                " WHERE id = ? AND state = 'new' RETURNING *",
                 inbox_id,
             )
             return await _received(tx, rows[0]) if rows else None

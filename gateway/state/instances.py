@@ -1,14 +1,14 @@
 """Which gateway processes are alive, so that a start takes over what a dead one left and nothing that a live one holds.
 
-Several gateways may share one home (the service, and a terminal chat beside it). Each holds an advisory lock on a file of
-its own below ``<home>/instances`` for as long as it lives; the kernel lets go of it however the process ends.
+Several gateways may share one home (the service, and a terminal chat beside it). Each holds an advisory lock on a file
+of its own below ``<home>/instances`` for as long as it lives; the kernel lets go of it however the process ends.
 """
 
 import fcntl
 import os
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 from anyio import to_thread
@@ -82,7 +82,5 @@ def _living(directory: str, own_id: str) -> frozenset[str]:
 
 
 def _unlink(path: str) -> None:
-    try:
+    with suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass

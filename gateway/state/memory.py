@@ -14,6 +14,7 @@ from gateway.state.outbox import Outbox
 from gateway.state.restores import Restores
 from gateway.state.sessions import Sessions
 from gateway.state.shown import ShownLists
+from gateway.state.takeover import Takeover
 from gateway.state.turns import Turns
 
 
@@ -31,6 +32,7 @@ class Memory:
     shown: ShownLists
     inbox: Inbox
     outbox: Outbox
+    takeover: Takeover
 
 
 @asynccontextmanager
@@ -55,4 +57,5 @@ async def open_memory(home: str, *, clock: Clock = utc_now) -> AsyncIterator[Mem
             shown=ShownLists(database, clock),
             inbox=Inbox(database, instance, clock),
             outbox=Outbox(database, instance, clock),
+            takeover=Takeover(database, instance, clock),
         )

@@ -1,8 +1,8 @@
 """What was said and done in a session: messages of people and agents, tool calls with their results, and notes.
 
 A *note* tells the agent what happened to its work between turns ("these files went back, these hand-edits stayed"). It
-hangs on the head at which it was written and is read between that turn and the next one begun after it, so it disappears
-with the branch it speaks of.
+hangs on the head at which it was written and is read between that turn and the next one begun after it, so it
+disappears with the branch it speaks of.
 """
 
 import json
@@ -26,8 +26,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a session. The last four fields belong to tool calls: ``content`` is then the result's text, and
-    ``ok`` is ``None`` while there is none (the call was cut off)."""
+    """One message of a session.
+
+    The last four fields belong to tool calls: ``content`` is then the result's text, and ``ok`` is ``None`` while there
+    is none (the call was cut off).
+    """
 
     id: int
     turn_id: int | None

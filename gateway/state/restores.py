@@ -1,8 +1,8 @@
 """Restores as the conversation sees them: what was planned, which head it replaces, and whether it was undone.
 
 A row is written *before* the engine changes a file, and settled together with the session's head in one transaction
-afterwards. A row still planned at the next start tells that the process died in between; the engine's journal then tells
-what became of the files.
+afterwards. A row still planned at the next start tells that the process died in between; the engine's journal then
+tells what became of the files.
 """
 
 from dataclasses import dataclass
@@ -37,9 +37,12 @@ class RestoreState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """One restore. ``checkpoint_id`` is ``None`` when only the conversation moved. ``undoes`` is the id of the restore
-    that a redo takes back. ``stale`` says that a turn was begun in the session since, so it can no longer be undone.
-    ``head_moved`` says whether the session's head is, or was, set to ``new_head``."""
+    """One restore.
+
+    ``checkpoint_id`` is ``None`` when only the conversation moved. ``undoes`` is the id of the restore that a redo
+    takes back. ``stale`` says that a turn was begun in the session since, so it can no longer be undone. ``head_moved``
+    says whether the session's head is, or was, set to ``new_head``.
+    """
 
     id: int
     token: str
@@ -67,7 +70,7 @@ class Restores:
         self._instance = instance
         self._clock = clock
 
-    async def plan(
+    async def plan(  # noqa: PLR0913 - a row has as many facts
         self,
         session_id: str,
         *,
@@ -80,7 +83,8 @@ class Restores:
     ) -> Restore:
         """Write down a restore before it is applied. ``token`` is the engine plan's; ``old_head`` is the present head.
 
-        For ``FILES`` pass the present head as ``new_head``. ``undoes`` is the ``id`` of the restore that a redo takes back.
+        For ``FILES`` pass the present head as ``new_head``. ``undoes`` is the ``id`` of the restore that a redo takes
+        back.
 
         Raises:
             UnknownSession: there is none by that id.
@@ -90,7 +94,8 @@ class Restores:
                 "INSERT INTO restores (token, session_id, chat_id, inbox_id, workspace_root, checkpoint_id, old_head,"
                 " new_head, kind, state, undoes, turn_mark, owner, created_at)"
                 " SELECT ?, s.id, s.chat_id, ?, s.root, ?, s.head_turn_id, ?, ?, 'planned', ?,"
-                f" ({_NEWEST_TURN}), ?, ? FROM sessions s WHERE s.id = ?",
+                " (SELECT coalesce(max(t.id), 0) FROM turns t WHERE t.session_id = s.id), ?, ?"
+                " FROM sessions s WHERE s.id = ?",
                 *(token, inbox_id, checkpoint_id, new_head, kind.value, undoes),
                 *(self._instance.id, to_text(self._clock()), session_id),
             )
@@ -174,8 +179,6 @@ class Restores:
         rows = await self._database.fetch_all(f"{_SELECT} WHERE r.state = 'planned' ORDER BY r.id")
         return [_restore(row) for row in rows if row["owner"] not in living]
 
-
-_NEWEST_TURN = "SELECT coalesce(max(t.id), 0) FROM turns t WHERE t.session_id = s.id"
 
 _SELECT = """
     SELECT r.*, c.adapter, c.chat,

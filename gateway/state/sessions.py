@@ -24,8 +24,8 @@ class Chat:
 class Session:
     """One conversation in one chat, bound to one workspace (its name in the configuration, its real root).
 
-    ``head`` is the id of the turn the conversation stands at, ``None`` before the first. ``checkpoints`` is the session's
-    own switch; ``None`` follows the configuration.
+    ``head`` is the id of the turn the conversation stands at, ``None`` before the first. ``checkpoints`` is the
+    session's own switch; ``None`` follows the configuration.
     """
 
     id: str

@@ -1,7 +1,7 @@
 """Turns: one message and everything done for it, as a chain that a session's head walks along.
 
-A turn's parent is the head it began at. Taking back only moves the head; every turn stays. The *active chain* is the head
-and its ancestors.
+A turn's parent is the head it began at. Taking back only moves the head; every turn stays. The *active chain* is the
+head and its ancestors.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class TurnState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message and everything done for it. ``checkpoint_id`` is the state before its first change, if one was taken."""
+    """One message and everything done for it. ``checkpoint_id`` holds the state before its first change, if taken."""
 
     id: int
     session_id: str
@@ -76,7 +76,8 @@ class Turns:
                 raise UnknownSession(session_id)
             try:
                 turn_id = await tx.insert(
-                    "INSERT INTO turns (session_id, parent_id, inbox_id, text, state, workspace_root, owner, started_at)"
+                    "INSERT INTO turns"
+                    " (session_id, parent_id, inbox_id, text, state, workspace_root, owner, started_at)"
                     " VALUES (?, ?, ?, ?, 'running', ?, ?, ?)",
                     *(
                         session_id,
@@ -170,7 +171,7 @@ class Turns:
     async def active(self, session_id: str, *, limit: int | None = None) -> list[Turn]:
         """The active chain, head first; at most ``limit`` turns of it."""
         rows = await self._database.fetch_all(
-            f"{_CHAIN} SELECT t.* FROM chain JOIN turns t ON t.id = chain.id ORDER BY chain.depth",
+            _ACTIVE,
             *(session_id, -1 if limit is None else limit, -1 if limit is None else limit),
         )
         return [_turn(row) for row in rows]
@@ -195,13 +196,14 @@ class Turns:
         return [_turn(row) for row in rows]
 
 
-_CHAIN = """
+_ACTIVE = """
     WITH RECURSIVE chain (id, depth) AS (
         SELECT head_turn_id, 1 FROM sessions WHERE id = ? AND head_turn_id IS NOT NULL
         UNION ALL
         SELECT t.parent_id, chain.depth + 1 FROM chain JOIN turns t ON t.id = chain.id
         WHERE t.parent_id IS NOT NULL AND (? < 0 OR chain.depth < ?)
     )
+    SELECT t.* FROM chain JOIN turns t ON t.id = chain.id ORDER BY chain.depth
 """
 
 

@@ -1,0 +1,128 @@
+"""What a dead process left behind, taken over at the next start: nothing runs twice, nothing is forgotten.
+
+A message that was stored and never begun is handled as if it had just come. A turn that was running is stored as
+interrupted. A message that had been begun and left no trace (no turn, no restore) is handled again, at most
+`MAX_ATTEMPTS` times in all. Rows of live processes are never touched.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from adapters.contract import Outbound, Part, Place
+from gateway.state.clock import Clock, to_text
+from gateway.state.database import Database, Row, Transaction
+from gateway.state.inbox import finish
+from gateway.state.instances import Instance
+from gateway.state.outbox import put
+
+MAX_ATTEMPTS = 2
+"""A message whose handling has ended the process this often is given up, so that it cannot keep the gateway down."""
+
+INTERRUPTED = (
+    "⏸ Takeback was ended during this turn, and has started again. The turn is not run again by itself: "
+    "/retry runs it anew, /undo takes back what it did."
+)
+CARRIED_OUT = (
+    "Takeback was ended right after this had been carried out, and has started again. /status shows where things stand."
+)
+GIVEN_UP = (
+    "Takeback was ended twice while it handled this message, and does not try again. /status shows where things stand."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """What a start found: turns now interrupted, messages to be handled, replies to be sent, messages given up."""
+
+    turns: int
+    messages: int
+    replies: int
+    given_up: int
+
+
+class Takeover:
+    """Takes over the rows of dead processes."""
+
+    def __init__(self, database: Database, instance: Instance, clock: Clock) -> None:
+        self._database = database
+        self._instance = instance
+        self._clock = clock
+
+    async def run(self, adapters: Collection[str]) -> TakenOver:
+        """Settle what dead processes were doing, then own their open messages and replies of ``adapters``.
+
+        To be called before anything is received, and after the restores of `Restores.planned` have been settled. In one
+        transaction: of two processes that start at once, one takes over.
+        """
+        living = await self._instance.living()
+        async with self._database.transaction() as tx:
+            turns = await self._interrupt_turns(tx, living)
+            given_up = await self._settle_begun(tx, living)
+            messages = await self._own(tx, _OPEN_MESSAGES, _OWN_MESSAGE, living, adapters)
+            replies = await self._own(tx, _OPEN_REPLIES, _OWN_REPLY, living, adapters)
+        return TakenOver(turns, messages, replies, given_up)
+
+    async def _interrupt_turns(self, tx: Transaction, living: Collection[str]) -> int:
+        rows = await _dead(
+            tx,
+            "SELECT t.id, t.owner, t.inbox_id, c.adapter, c.chat, i.event_id FROM turns t"
+            " JOIN sessions s ON s.id = t.session_id JOIN chats c ON c.id = s.chat_id"
+            " LEFT JOIN inbox i ON i.id = t.inbox_id WHERE t.state = 'running' ORDER BY t.id",
+            living,
+        )
+        for row in rows:
+            await tx.execute(
+                "UPDATE turns SET state = 'interrupted', ended_at = ? WHERE id = ?",
+                *(to_text(self._clock()), row["id"]),
+            )
+            await self._tell(tx, row, row["inbox_id"], INTERRUPTED)
+        return len(rows)
+
+    async def _settle_begun(self, tx: Transaction, living: Collection[str]) -> int:
+        rows = await _dead(
+            tx,
+            "SELECT i.*, EXISTS (SELECT 1 FROM turns t WHERE t.inbox_id = i.id)"
+            " OR EXISTS (SELECT 1 FROM restores r WHERE r.inbox_id = i.id AND r.state <> 'refused') AS traced,"
+            " EXISTS (SELECT 1 FROM outbox o WHERE o.inbox_id = i.id) AS answered"
+            " FROM inbox i WHERE i.state = 'running' ORDER BY i.id",
+            living,
+        )
+        given_up = 0
+        for row in rows:
+            if row["traced"] or row["answered"]:
+                await self._tell(tx, row, row["id"], None if row["answered"] else CARRIED_OUT)
+            elif row["attempts"] >= MAX_ATTEMPTS:
+                await self._tell(tx, row, row["id"], GIVEN_UP)
+                given_up += 1
+            else:
+                await tx.execute("UPDATE inbox SET state = 'new' WHERE id = ?", row["id"])
+        return given_up
+
+    async def _tell(self, tx: Transaction, row: Row, inbox_id: int | None, words: str | None) -> None:
+        """Answer a message and mark it as dealt with. The answer is still the dead owner's, as is all that it left."""
+        now = self._clock()
+        if words is not None:
+            message = Outbound(Place(row["adapter"], row["chat"]), (Part(words),), reply_to=row["event_id"])
+            await put(tx, message, inbox_id=inbox_id, owner=row["owner"], now=now)
+        if inbox_id is not None:
+            await finish(tx, inbox_id, now)
+
+    async def _own(
+        self, tx: Transaction, query: str, update: str, living: Collection[str], adapters: Collection[str]
+    ) -> int:
+        rows = await _dead(tx, query, living)
+        mine = [row["id"] for row in rows if row["adapter"] in adapters]
+        for row_id in mine:
+            await tx.execute(update, self._instance.id, row_id)
+        return len(mine)
+
+
+_OPEN_MESSAGES = "SELECT id, owner, adapter FROM inbox WHERE state = 'new'"
+_OWN_MESSAGE = "UPDATE inbox SET owner = ? WHERE id = ?"
+_OPEN_REPLIES = "SELECT id, owner, adapter FROM outbox WHERE state = 'pending'"
+_OWN_REPLY = "UPDATE outbox SET owner = ? WHERE id = ?"
+
+
+async def _dead(tx: Transaction, query: str, living: Collection[str]) -> list[Row]:
+    """Keep the rows whose owner is dead."""
+    return [row for row in await tx.fetch_all(query) if row["owner"] not in living]
