@@ -10,15 +10,13 @@ that has no such window.
 """
 
 import errno
-import fcntl
 import os
-import secrets
-import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Self
 
+from engine.host import steps
 from engine.host.paths import PathUnsafe, validate
 from engine.host.places import (
     LIST,
@@ -27,24 +25,17 @@ from engine.host.places import (
     check_parent,
     find_place,
     open_directory,
-    open_no_link,
     open_regular,
     opened,
 )
 from engine.host.signatures import ANY, ContentChanged, Expected, Signature
+from engine.host.steps import TEMP_PREFIX
 
 __all__ = ["ANY", "TEMP_PREFIX", "ContentChanged", "Expected", "Fault", "Signature", "Tree"]
-
-TEMP_PREFIX: Final = ".takeback-tmp-"
-"""How the names of temporary files begin; whoever walks a workspace passes over them."""
 
 Fault = Callable[[str, str], None]
 """Called with an operation and a path before each step that changes something; tests interfere there."""
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# What file systems say that have no hard links, and what they say that cannot sync a directory.
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
-_NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
 _CHUNK_BYTES = 1024 * 1024
 
 _Names = list[str]
@@ -130,9 +121,7 @@ class Tree:
                     found.append((entry.name, Signature.of(entry.stat(follow_symlinks=False))))
         return sorted(found, key=lambda item: item[0])
 
-    def write_file(
-        self, path: str, chunks: Iterable[bytes], mode: int, *, expected: Expected = ANY
-    ) -> Signature:
+    def write_file(self, path: str, chunks: Iterable[bytes], mode: int, *, expected: Expected = ANY) -> Signature:
         """Put a regular file with this content and these permission bits at a path, or leave it as it is.
 
         The parents must exist. The owner of a file that is replaced is kept where the system allows it.
@@ -140,14 +129,13 @@ class Tree:
         with find_place(self._descriptor, path) as place:
             self._check(place, expected)
             self._fault("create", path)
-            temp = _temp_name()
-            descriptor = os.open(temp, _CREATE, 0o600, dir_fd=place.parent)
+            descriptor, temp = steps.create_temp(place)
             try:
                 try:
                     self._fill(place, descriptor, chunks, mode)
                     self._install(place, temp, expected)
                 except BaseException:
-                    _discard(place, temp)
+                    steps.discard(place, temp)
                     raise
                 self._sync_directory(place)
                 # By descriptor: what stands at the path by now may be somebody else's.
@@ -160,13 +148,12 @@ class Tree:
         with find_place(self._descriptor, path) as place:
             self._check(place, expected)
             self._fault("symlink", path)
-            temp = _temp_name()
-            os.symlink(os.fsdecode(target), temp, dir_fd=place.parent)
+            temp = steps.create_temp_link(place, target)
             try:
                 made = Signature.of(os.stat(temp, dir_fd=place.parent, follow_symlinks=False))
                 self._install(place, temp, expected)
             except BaseException:
-                _discard(place, temp)
+                steps.discard(place, temp)
                 raise
             self._sync_directory(place)
             now = place.signature()  # again, because taking its name changed its ctime
@@ -178,7 +165,7 @@ class Tree:
             self._fault("unlink", path)
             found = self._require(place, expected)
             if found.is_directory:
-                raise _os_error(errno.EISDIR, path)
+                raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), path)
             if expected is ANY and not (found.is_file or found.is_link):
                 raise PathUnsafe(path, "is neither a file nor a symbolic link")
             os.unlink(place.name, dir_fd=place.parent)
@@ -190,14 +177,10 @@ class Tree:
             self._fault("mkdir", path)
             self._check(place, ANY)
             os.mkdir(place.name, 0o700, dir_fd=place.parent)
-            try:
+            with steps.removed_on_failure(place):
                 self._fault("chmod", path)
                 with opened(place.name, LIST, place.parent) as descriptor:
                     os.fchmod(descriptor, mode)
-            except BaseException:
-                with suppress(OSError):
-                    os.rmdir(place.name, dir_fd=place.parent)
-                raise
             self._sync_directory(place)
 
     def ensure_parents(self, path: str) -> _Names:
@@ -246,46 +229,40 @@ class Tree:
             status = place.status()
             if found.is_file and status is not None and status.st_nlink > 1:
                 return self._change_mode_of_copy(place, mode, found)
-            return _change_mode_at(place, mode, found)
+            return steps.change_mode(place, mode, found)
 
     def _check(self, place: Place, expected: Expected) -> Signature | None:
         """Check that the way to a place and what stands there are as expected; return what stands there."""
         check_parent(self._descriptor, place)
         found = place.signature()
-        if isinstance(expected, Signature):
-            holds = expected.same_as(found)
-        else:
-            holds = expected is ANY or found is None
-        if not holds:
+        if not _holds(expected, found):
             raise ContentChanged(place.path, found)
         return found
 
     def _require(self, place: Place, expected: Expected) -> Signature:
         found = self._check(place, expected)
         if found is None:
-            raise _os_error(errno.ENOENT, place.path)
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), place.path)
         return found
 
     def _fill(self, place: Place, descriptor: int, chunks: Iterable[bytes], mode: int) -> None:
         for chunk in chunks:
             self._fault("write", place.path)
-            rest = memoryview(chunk)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
+            steps.write_all(descriptor, chunk)
         self._fault("chmod", place.path)
-        _keep_owner(place, descriptor)
+        steps.keep_owner(place, descriptor)
         os.fchmod(descriptor, mode)  # last: writing and chown both clear the setuid bit
         self._fault("sync", place.path)
-        _sync(descriptor)
+        steps.sync(descriptor)
 
     def _install(self, place: Place, temp: str, expected: Expected) -> None:
         """Give what has the temporary name its real one."""
         self._fault("install", place.path)
         self._check(place, expected)
-        if expected is None and _link_exclusively(place, temp):
-            _discard(place, temp)
+        if expected is None and steps.link_exclusively(place, temp):
+            steps.discard(place, temp)
         else:
-            os.rename(temp, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
+            steps.rename(place, temp)
 
     def _ensure_directory(self, path: str) -> bool:
         """Make one directory unless it is there; whether it was made."""
@@ -294,12 +271,14 @@ class Tree:
             if found is None:
                 self._fault("mkdir", path)
                 self._check(place, ANY)
-                with suppress(FileExistsError):  # made by somebody else: then look at what it is
+                try:
                     os.mkdir(place.name, 0o755, dir_fd=place.parent)
+                except FileExistsError:  # made by somebody else just now: look at what it is
+                    return self._ensure_directory(path)
+                with steps.removed_on_failure(place):
                     self._sync_directory(place)
-                    return True
-                found = place.signature()
-            if found is None or not found.is_directory:
+                return True
+            if not found.is_directory:
                 raise PathUnsafe(path, "is a symbolic link or no directory")
             return False
 
@@ -310,89 +289,10 @@ class Tree:
 
     def _sync_directory(self, place: Place) -> None:
         self._fault("sync-directory", place.path)
-        try:
-            with opened(".", LIST, place.parent) as descriptor:
-                _sync(descriptor)
-        except PermissionError:  # a directory that may be searched but not read cannot be synced
-            return
-        except OSError as error:
-            if error.errno not in _NO_SYNC:
-                raise
+        steps.sync_directory(place)
 
 
-def _temp_name() -> str:
-    return TEMP_PREFIX + secrets.token_hex(8)
-
-
-def _discard(place: Place, temp: str) -> None:
-    with suppress(OSError):
-        os.unlink(temp, dir_fd=place.parent)
-
-
-def _link_exclusively(place: Place, temp: str) -> bool:
-    """Add the real name, which fails when something stands there by now; ``False`` without hard links."""
-    try:
-        os.link(temp, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent, follow_symlinks=False)
-    except FileExistsError:
-        raise ContentChanged(place.path, place.signature()) from None
-    except OSError as error:
-        if error.errno in _NO_LINKS:
-            return False
-        raise
-    return True
-
-
-def _sync(descriptor: int) -> None:
-    """Make what was written durable; on macOS ``fsync`` alone leaves it in the drive's cache (fsync(2))."""
-    full = getattr(fcntl, "F_FULLFSYNC", None)
-    if full is not None:
-        with suppress(OSError):
-            fcntl.fcntl(descriptor, full)
-            return
-    os.fsync(descriptor)
-
-
-def _keep_owner(place: Place, descriptor: int) -> None:
-    before = place.status()
-    if before is None or not stat.S_ISREG(before.st_mode):
-        return
-    made = os.fstat(descriptor)
-    if (before.st_uid, before.st_gid) != (made.st_uid, made.st_gid):
-        with suppress(PermissionError):  # only root may give a file away
-            os.fchown(descriptor, before.st_uid, before.st_gid)
-
-
-def _change_mode_at(place: Place, mode: int, found: Signature) -> Signature:
-    try:
-        descriptor = open_no_link(place)
-    except PermissionError:
-        return _change_mode_unread(place, mode, found)
-    try:
-        _require_same(place, found, os.fstat(descriptor))
-        os.fchmod(descriptor, mode)
-        return Signature.of(os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
-
-
-def _change_mode_unread(place: Place, mode: int, found: Signature) -> Signature:
-    """Change the mode of what may not be opened for reading."""
-    path_only = getattr(os, "O_PATH", 0)
-    if not path_only:
-        os.chmod(place.name, mode, dir_fd=place.parent, follow_symlinks=False)
-        return place.signature() or found
-    with opened(place.name, path_only | os.O_NOFOLLOW | os.O_CLOEXEC, place.parent) as descriptor:
-        _require_same(place, found, os.fstat(descriptor))
-        # This link leads to the very file that is open, whatever stands at its name by now (proc(5)).
-        os.chmod(f"/proc/self/fd/{descriptor}", mode)
-        return Signature.of(os.fstat(descriptor))
-
-
-def _require_same(place: Place, found: Signature, status: os.stat_result) -> None:
-    now = Signature.of(status)
-    if (found.kind, found.ino, found.dev) != (now.kind, now.ino, now.dev):
-        raise ContentChanged(place.path, now)
-
-
-def _os_error(code: int, path: str) -> OSError:
-    return OSError(code, os.strerror(code), path)
+def _holds(expected: Expected, found: Signature | None) -> bool:
+    if isinstance(expected, Signature):
+        return expected.same_as(found)
+    return expected is ANY or found is None

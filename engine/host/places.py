@@ -18,10 +18,7 @@ from engine.host.signatures import Signature
 
 # A parent only has to be searched, not read. O_PATH (Linux) and O_SEARCH (macOS) ask for no more than that.
 SEARCH: Final = (
-    getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))
-    | os.O_DIRECTORY
-    | os.O_NOFOLLOW
-    | os.O_CLOEXEC
+    getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY)) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 )
 LIST: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -148,7 +145,5 @@ def _step(path: str, parts: tuple[str, ...], current: int) -> int:
         return os.open(parts[-1], SEARCH, dir_fd=current)
     except OSError as error:
         if error.errno in {errno.ENOTDIR, errno.ELOOP}:
-            raise PathUnsafe(
-                path, f"{display('/'.join(parts))} is a symbolic link or no directory"
-            ) from error
+            raise PathUnsafe(path, f"{display('/'.join(parts))} is a symbolic link or no directory") from error
         raise
