@@ -84,6 +84,9 @@ def files_said(report: RestoreReport, again: str) -> str:
         ]
     if report.other_chats:
         lines.append(f"↷ Kept other chats' changes: {names(report.other_chats)}")
+    if report.replanned:
+        changed = names([PathNote(path) for path in report.replanned])
+        lines.append(f"  Changed meanwhile, so looked at again: {changed}")
     if report.not_captured:
         lines.append(f"⚠ Not captured, left as it is: {names(report.not_captured)}")
     if report.failed:

@@ -53,14 +53,13 @@ class TurnOn:
         reason = await context.engine.availability()
         if reason is not None:
             raise Declined(git_reason(reason))
-        if context.workspace is None:
-            raise Declined(context.workspace_problem)
         if context.guarded:
             return Outcome((say("Checkpoints are on already for this session."),))
+        workspace = await context.control.open_workspace()
         await context.memory.sessions.set_checkpoints(context.session.id, on=True)
         said = "Checkpoints are on for this session from the next turn on. /rollback lists them."
         try:
-            await context.engine.begin_session(context.workspace, context.session.id)
+            await context.engine.begin_session(workspace, context.session.id)
         except EngineError as error:
             said += f"\n⚠ The files as they are now could not be recorded for /diff session. {sentence(error)}"
         return Outcome((say(said),))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from engine.model import GapReason, Workspace
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
 from gateway.commands.preconditions import guarded_workspace
@@ -46,6 +47,20 @@ class Redo:
             "Nothing was redone: you have gone on since the last restore, and redo would lose the newer turns. "
             f"The files as they were before it: /rollback {last.safety_id[:SHORT_ID]}"
         )
+
+
+async def _touched_beside_nested(context: CommandContext, workspace: Workspace, last: Restore) -> tuple[str, ...]:
+    """Name the files the restore had touched where nested repositories forbid a full restore; else nothing.
+
+    A restore of one turn or of some files is allowed there, so undoing it has to be, too.
+    """
+    safety = await context.engine.find_checkpoint(workspace, last.safety_id or "")
+    if all(gap.reason is not GapReason.NESTED_REPOSITORY for gap in safety.gaps):
+        return ()
+    outcome = await context.engine.restore_outcome(workspace, last.token)
+    if outcome is None:
+        return ()
+    return tuple(f":(literal){note.path}" for note in (*outcome.restored, *outcome.deleted))
 
 
 def parse(text: str) -> Invocation:

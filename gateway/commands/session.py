@@ -28,7 +28,8 @@ class New:
             (
                 say(
                     f"✨ New session in {name(session.workspace)} ({name(session.root)}). "
-                    "The agent remembers nothing of the one before; files and checkpoints stay as they are."
+                    "The agent remembers nothing of the one before; files and checkpoints stay as they are. "
+                    "/status shows whether checkpoints are on."
                 ),
             )
         )

@@ -18,6 +18,7 @@ OpenWorkspace = Callable[[str], Awaitable[Workspace]]
 """Opens the workspace of a root that a session was bound to."""
 
 _FINISHED = "The gateway was restarted in the middle of this restore; it is finished now.\n"
+_UNFINISHED = "The gateway was restarted in the middle of this restore, which cannot be finished yet. "
 _NOTHING_DONE = (
     "The gateway was restarted before this restore changed anything. Files and conversation are as they were; "
     "ask again if you still want it."
@@ -34,31 +35,30 @@ class Settled:
 
 
 async def settle_restores(memory: Memory, engine: Offload, open_workspace: OpenWorkspace) -> list[Settled]:
-    """Finish every restore that a dead process left planned; may be called again and while others work.
+    """Finish every restore that a dead process left planned, and return what is to be said of them.
 
-    One whose workspace or store cannot be used now stays planned, and its chat is told; the next start tries
-    again.
+    One that had changed nothing is given up in silence: its message is handled again. One whose workspace or store
+    cannot be used now stays planned, and its chat is told; the next start tries again.
     """
-    planned = await memory.restores.planned()
-    return [
-        Settled(restore.place, restore.inbox_id, await _settle(memory, engine, open_workspace, restore))
-        for restore in planned
-    ]
+    settled = []
+    for restore in await memory.restores.planned():
+        reply = await _settle(memory, engine, open_workspace, restore)
+        if reply is not None:
+            settled.append(Settled(restore.place, restore.inbox_id, reply))
+    return settled
 
 
-async def _settle(memory: Memory, engine: Offload, open_workspace: OpenWorkspace, restore: Restore) -> Reply:
+async def _settle(memory: Memory, engine: Offload, open_workspace: OpenWorkspace, restore: Restore) -> Reply | None:
     if restore.checkpoint_id is None:
         moved = await complete(memory, restore.token, None)
         return say(_FINISHED + conversation_said(moved, files=False))
     try:
         report = await _outcome(engine, await open_workspace(restore.root), restore)
     except EngineError as error:
-        return say(
-            f"The gateway was restarted in the middle of a restore, which cannot be finished yet. {sentence(error)}"
-        )
+        return say(f"{_UNFINISHED}{sentence(error)}")
     if report is None:
         await memory.restores.refuse(restore.token)
-        return say(_NOTHING_DONE)
+        return say(_NOTHING_DONE) if restore.inbox_id is None else None
     moved = await complete(memory, restore.token, report)
     again = everything_command(f"/rollback {report.target.id[:SHORT_ID]}", report)
     reply = restored_reply(report, again, moved)
