@@ -17,7 +17,6 @@ from gateway.render import Reply
 from gateway.state.memory import Memory
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
-from gateway.writers import Writers
 
 
 class Order(StrEnum):
@@ -64,14 +63,6 @@ class ChatControl(Protocol):
         """Stop the running turn and wait until it can write nothing more; false when none runs."""
         ...
 
-    async def open_workspace(self) -> Workspace:
-        """Open the session's workspace.
-
-        Raises:
-            Declined: its directory cannot be used now.
-        """
-        ...
-
     async def begin_session(self, workspace: str | None = None) -> Session:
         """Begin the chat's next session, in another configured workspace when one is named.
 
@@ -93,12 +84,13 @@ class CommandContext:
     inbound: Inbound
     inbox_id: int | None
     session: Session
+    workspace: Workspace | None
+    workspace_problem: str
     guarded: bool
     container: str | None
     settings: Settings
     memory: Memory
     engine: Offload
-    writers: Writers
     control: ChatControl
 
     @property

@@ -1,12 +1,15 @@
 """``/new``, ``/stop`` and ``/status``: the session itself."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from engine.errors import EngineError
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import Command, CommandContext, Invocation, Order, Outcome, Usage
 from gateway.listing import local_minute
 from gateway.render import SHORT_ID, counted, name, one_line, say
+from gateway.state.sessions import Session
 from gateway.state.turns import Turn
 
 _QUOTED_CHARACTERS = 60
@@ -24,6 +27,7 @@ class New:
     async def run(self, context: CommandContext) -> Outcome:
         """Answer with what the new session begins with."""
         session = await context.control.begin_session()
+        await _note_beginning(context, session)
         return Outcome(
             (
                 say(
@@ -71,6 +75,15 @@ class Status:
             *_now(context),
         ]
         return Outcome((say("\n".join(lines)),))
+
+
+async def _note_beginning(context: CommandContext, session: Session) -> None:
+    """Record the files as they are for ``/diff session``; where that fails, the first tool tries again and says so."""
+    on = context.settings.checkpoints_of(session.workspace).enabled
+    if not on or context.container is not None or context.workspace is None:
+        return
+    with suppress(EngineError):
+        await context.engine.begin_session(context.workspace, session.id)
 
 
 def _switch(context: CommandContext) -> str:
