@@ -158,6 +158,8 @@ def _prepare(path: str) -> int:
             return os.fstat(descriptor).st_size
         finally:
             os.close(descriptor)
+    except FileExistsError as error:
+        raise DatabaseUnusable(path, f"{error.filename} is not a directory") from error
     except OSError as error:
         raise DatabaseUnusable(path, error.strerror or str(error)) from error
 

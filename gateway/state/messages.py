@@ -120,7 +120,7 @@ _HISTORY = """
         FROM sessions s WHERE s.id = ?
         UNION ALL
         SELECT t.parent_id, chain.id, chain.depth + 1 FROM chain JOIN turns t ON t.id = chain.id
-        WHERE chain.depth <= ?
+        WHERE chain.depth + (t.parent_id IS NOT NULL) <= ?
     )
     SELECT m.*, chain.depth, 0 AS after FROM chain JOIN messages m ON m.turn_id = chain.id
     WHERE m.session_id = ? AND m.role <> 'note'
