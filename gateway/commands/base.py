@@ -17,6 +17,7 @@ from gateway.render import Reply
 from gateway.state.memory import Memory
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
+from gateway.writers import Writers
 
 
 class Order(StrEnum):
@@ -63,6 +64,14 @@ class ChatControl(Protocol):
         """Stop the running turn and wait until it can write nothing more; false when none runs."""
         ...
 
+    async def open_workspace(self) -> Workspace:
+        """Open the session's workspace.
+
+        Raises:
+            Declined: its directory cannot be used now.
+        """
+        ...
+
     async def begin_session(self, workspace: str | None = None) -> Session:
         """Begin the chat's next session, in another configured workspace when one is named.
 
@@ -84,13 +93,12 @@ class CommandContext:
     inbound: Inbound
     inbox_id: int | None
     session: Session
-    workspace: Workspace | None
-    workspace_problem: str
     guarded: bool
     container: str | None
     settings: Settings
     memory: Memory
     engine: Offload
+    writers: Writers
     control: ChatControl
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from engine.errors import EngineError
 from gateway.commands.base import BadUsage, Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
 from gateway.commands.failures import HOW_TO_TURN_ON, container_reason, git_reason, sentence
-from gateway.commands.preconditions import listed_workspace, opened_workspace
+from gateway.commands.preconditions import listed_workspace
 from gateway.listing import local_minute
 from gateway.render import LISTED_ID, counted, name, one_line, say
 
@@ -55,7 +55,7 @@ class TurnOn:
             raise Declined(git_reason(reason))
         if context.guarded:
             return Outcome((say("Checkpoints are on already for this session."),))
-        workspace = opened_workspace(context)
+        workspace = await context.control.open_workspace()
         await context.memory.sessions.set_checkpoints(context.session.id, on=True)
         said = "Checkpoints are on for this session from the next turn on. /rollback lists them."
         try:

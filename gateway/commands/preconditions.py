@@ -29,18 +29,7 @@ async def listed_workspace(context: CommandContext) -> Workspace:
     reason = await context.engine.availability()
     if reason is not None:
         raise Declined(git_reason(reason))
-    return opened_workspace(context)
-
-
-def opened_workspace(context: CommandContext) -> Workspace:
-    """Return the session's workspace.
-
-    Raises:
-        Declined: its directory cannot be used now.
-    """
-    if context.workspace is None:
-        raise Declined(context.workspace_problem)
-    return context.workspace
+    return await context.control.open_workspace()
 
 
 async def named_checkpoint(context: CommandContext, workspace: Workspace, word: str) -> Named:

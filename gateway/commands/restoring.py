@@ -18,6 +18,9 @@ from gateway.state.memory import Memory
 from gateway.state.restores import Restore, RestoreKind
 from gateway.state.turns import turn_ref
 
+MOMENT_S = 2.0
+"""How long a restore waits for another chat's turn in the same workspace."""
+
 WHAT_HAPPENED = {
     RestoreKind.ROLLBACK: "restored the workspace to an earlier checkpoint",
     RestoreKind.UNDO: "took back the last turn",
@@ -43,14 +46,18 @@ async def restore(context: CommandContext, plan: RestorePlan, move: Move) -> tup
     finishes both.
 
     Raises:
+        WorkspaceBusy: another chat's turn is at work in the workspace; nothing was changed.
         EngineError: nothing was changed, neither files nor conversation.
     """
-    await _plan(context, move, plan.token, plan.target.id)
-    report = await _apply(context, plan)
-    try:
-        return report, await complete(context.memory, plan.token, report)
-    except StateError as error:
-        return report, Moved(problem=str(error))
+    place = context.place
+    holder = f"the {place.adapter} chat {place.chat}"
+    async with context.writers.hold(plan.workspace.root, holder, wait_s=MOMENT_S):
+        await _plan(context, move, plan.token, plan.target.id)
+        report = await _apply(context, plan)
+        try:
+            return report, await complete(context.memory, plan.token, report)
+        except StateError as error:
+            return report, Moved(problem=str(error))
 
 
 async def move_conversation(context: CommandContext, move: Move) -> Moved:

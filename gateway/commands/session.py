@@ -80,10 +80,10 @@ class Status:
 async def _note_beginning(context: CommandContext, session: Session) -> None:
     """Record the files as they are for ``/diff session``; where that fails, the first tool tries again and says so."""
     on = context.settings.checkpoints_of(session.workspace).enabled
-    if not on or context.container is not None or context.workspace is None:
+    if not on or context.container is not None:
         return
     with suppress(EngineError):
-        await context.engine.begin_session(context.workspace, session.id)
+        await context.engine.begin_session(await context.control.open_workspace(), session.id)
 
 
 def _switch(context: CommandContext) -> str:
