@@ -121,8 +121,11 @@ class Git:
         env: Mapping[str, str] | None = None,
         literal_pathspecs: bool = True,
         timeout_s: float | None = None,
+        keep_open: Sequence[int] = (),
     ) -> bytes:
         """Run a command to its end and return its standard output.
+
+        ``keep_open`` are descriptors that git and all it starts hold until they end: a lock among them outlives us.
 
         Raises:
             GitUnavailable: git cannot be started.
@@ -132,7 +135,7 @@ class Git:
         extra = dict(env or {})
         if literal_pathspecs:
             extra["GIT_LITERAL_PATHSPECS"] = "1"
-        with self._spawn(executable, arguments, extra, timeout_s) as process:
+        with self._spawn(executable, arguments, extra, timeout_s, keep_open) as process:
             return _communicate(process, stdin, arguments[0])[0]
 
     @contextmanager
@@ -148,6 +151,7 @@ class Git:
         arguments: Sequence[str],
         env: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
+        keep_open: Sequence[int] = (),
     ) -> Iterator["GitProcess"]:
         if self._before is not None:
             self._before(arguments)
@@ -156,7 +160,7 @@ class Git:
         for setting in _SETTINGS:
             command += ["-c", setting]
         process = GitProcess(
-            _start([*command, *arguments]), arguments[0], self._timeout_s if timeout_s is None else timeout_s
+            _start([*command, *arguments], keep_open), arguments[0], self._timeout_s if timeout_s is None else timeout_s
         )
         try:
             yield process
@@ -281,7 +285,7 @@ def _feed(process: GitProcess, stdin: bytes) -> None:
         pass  # git ended early; its exit code tells why
 
 
-def _start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
+def _start(command: Sequence[str], keep_open: Sequence[int]) -> "subprocess.Popen[bytes]":
     try:
         # GitPython looks for git while it is imported and must not fail there: which git is used is decided here.
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
@@ -290,7 +294,7 @@ def _start(command: Sequence[str]) -> "subprocess.Popen[bytes]":
         raise GitUnavailable(f"GitPython cannot be loaded ({error})") from error
     try:
         handle = GitCommand(os.path.sep).execute(
-            command, istream=subprocess.PIPE, as_process=True, start_new_session=True
+            command, istream=subprocess.PIPE, as_process=True, start_new_session=True, pass_fds=keep_open
         )
     except OSError as error:
         raise GitUnavailable(str(error)) from error

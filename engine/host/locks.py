@@ -19,8 +19,8 @@ _LONGEST_PAUSE_S = 0.05
 
 
 @contextmanager
-def hold(path: str, *, shared: bool, wait_s: float, purpose: str) -> Iterator[None]:
-    """Hold a lock for the length of a block.
+def hold(path: str, *, shared: bool, wait_s: float, purpose: str) -> Iterator[int]:
+    """Hold a lock for the length of a block, and as long as a process lives that was given its descriptor.
 
     Args:
         path: the lock file; made if missing, never removed.
@@ -36,7 +36,7 @@ def hold(path: str, *, shared: bool, wait_s: float, purpose: str) -> Iterator[No
         _acquire(descriptor, path, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, wait_s)
         if not shared:
             _sign(descriptor, purpose)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

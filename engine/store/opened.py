@@ -65,15 +65,26 @@ class Store:
             yield
 
     @contextmanager
-    def alone(self, purpose: str) -> Iterator[None]:
-        """Work on the whole store with nobody else in it.
+    def beside(self, purpose: str) -> Iterator[None]:
+        """Read the whole store beside others, never during a gc.
 
         Raises:
             StoreBusy: not free within the bounded wait.
         """
         self.ensure()
-        with locks.hold(self.lock_path, shared=False, wait_s=self.lock_wait_s, purpose=purpose):
+        with locks.hold(self.lock_path, shared=True, wait_s=self.lock_wait_s, purpose=purpose):
             yield
+
+    @contextmanager
+    def alone(self, purpose: str) -> Iterator[int]:
+        """Work on the whole store with nobody else in it; the value is the lock's descriptor.
+
+        Raises:
+            StoreBusy: not free within the bounded wait.
+        """
+        self.ensure()
+        with locks.hold(self.lock_path, shared=False, wait_s=self.lock_wait_s, purpose=purpose) as descriptor:
+            yield descriptor
 
     def remembered(self, workspace: Workspace) -> Remembered:
         """Return what this process remembers of a workspace."""
