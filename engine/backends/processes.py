@@ -1,0 +1,94 @@
+"""Finding and ending every process that a command started.
+
+A command runs in a session of its own, so its process group holds what it starts, but for two kinds. A process that
+left the group (``setsid``, a daemon) is found on Linux by a variable in its environment, unless it dropped that. A
+process of another user (``sudo``) cannot be signalled; that it runs on is reported.
+"""
+
+import os
+import signal
+from contextlib import suppress
+from typing import Final
+
+MARKER: Final = "TAKEBACK_OPERATION"
+"""The environment variable, with a value of its own for each run, by which processes of a run are known."""
+
+_PROC = "/proc"
+
+
+class ProcessGroup:
+    """The processes of one run: those in the group of its first process, and those that carry its mark."""
+
+    def __init__(self, leader: int, mark: str) -> None:
+        self._leader = leader
+        self._mark = f"{MARKER}={mark}".encode()
+
+    def send(self, number: int) -> None:
+        """Send a signal to all of them; those that are gone, or belong to another user, get none."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._leader, number)
+        for descriptor in self._open_escaped():
+            with suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(descriptor, number)
+            os.close(descriptor)
+
+    def alive(self) -> bool:
+        """Whether any of them is left."""
+        if self._group_alive():
+            return True
+        escaped = self._open_escaped()
+        for descriptor in escaped:
+            os.close(descriptor)
+        return bool(escaped)
+
+    def _group_alive(self) -> bool:
+        try:
+            os.killpg(self._leader, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # Linux: all are another user's; macOS also where all of them are zombies
+            return os.path.isdir(f"{_PROC}/self")
+        members = [pid for pid in _processes() if _group_if_alive(pid) == self._leader]
+        # Where nobody reaps orphans (a container without init) a dead group still takes signals, for ever.
+        return bool(members) or not os.path.isdir(f"{_PROC}/self")
+
+    def _open_escaped(self) -> list[int]:
+        """Open a descriptor for each process outside the group that carries the mark; the caller closes them."""
+        if not hasattr(os, "pidfd_open"):
+            return []
+        found = []
+        for pid in _processes():
+            if not self._is_escaped(pid):
+                continue
+            with suppress(OSError):
+                descriptor = os.pidfd_open(pid)
+                # Again, because the number may be another process's by now; a descriptor stays with its process.
+                if self._is_escaped(pid):
+                    found.append(descriptor)
+                else:
+                    os.close(descriptor)
+        return found
+
+    def _is_escaped(self, pid: int) -> bool:
+        try:
+            with open(f"{_PROC}/{pid}/environ", "rb") as file:
+                return self._mark in file.read().split(b"\0") and os.getpgid(pid) != self._leader
+        except OSError:  # gone, or another user's
+            return False
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
+    except OSError:
+        return []
+
+
+def _group_if_alive(pid: int) -> int | None:
+    """Return the process group of a process that is no zombie (proc(5): state, parent and group follow the name)."""
+    try:
+        with open(f"{_PROC}/{pid}/stat", "rb") as file:
+            state, _, group = file.read().rpartition(b")")[2].split()[:3]
+    except (OSError, ValueError):
+        return None
+    return None if state in {b"Z", b"X"} else int(group)

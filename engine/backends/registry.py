@@ -1,0 +1,101 @@
+"""Which backends there are, by the name they are configured by, and whose paths are a sandbox's.
+
+Whether a name means a container is known also where nothing here can run it, because checkpoints depend on it. Other
+distributions add backends under the entry point group ``takeback.backends``: the name is the kind, the object a factory
+that takes the configured options and returns a ``Backend``, with an attribute ``is_container``.
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any, Final, Protocol, cast
+
+from engine.backends.base import Backend
+from engine.errors import ToolRefused
+
+ENTRY_POINTS: Final = "takeback.backends"
+"""The entry point group in which other distributions register backends."""
+
+CONTAINER_KINDS: Final = frozenset({"docker", "singularity", "apptainer", "modal", "daytona", "vercel_sandbox"})
+"""Kinds whose paths belong to a sandbox."""
+
+HOST_KINDS: Final = frozenset({"local", "ssh"})
+"""Kinds whose paths are the host's."""
+
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+
+
+class BackendFactory(Protocol):
+    """Makes a backend from its configured options; ``is_container`` must be known before that."""
+
+    @property
+    def is_container(self) -> bool:
+        """Whether the paths of what it makes belong to a sandbox."""
+        ...
+
+    def __call__(self, options: Mapping[str, Any], /) -> Backend:
+        """Make the backend."""
+        ...
+
+
+def known_kinds() -> tuple[str, ...]:
+    """Return every name that means something, sorted: ours and those of installed plugins."""
+    return tuple(sorted(CONTAINER_KINDS | HOST_KINDS | set(_plugins())))
+
+
+def is_container(kind: str) -> bool:
+    """Whether the paths of a backend belong to a sandbox; raises ``ToolRefused`` for an unknown kind."""
+    if kind in CONTAINER_KINDS:
+        return True
+    if kind in HOST_KINDS:
+        return False
+    return bool(_load_plugin(kind).is_container)
+
+
+def create_backend(kind: str, options: Mapping[str, Any] = _NO_OPTIONS) -> Backend:
+    """Make the backend of a kind; raises ``ToolRefused`` if there is none, naming the nearest kind."""
+    builtin = _BUILTIN.get(kind)
+    if builtin is not None:
+        return builtin(options)
+    if kind in CONTAINER_KINDS | HOST_KINDS and kind not in _plugins():
+        raise ToolRefused(
+            f"backend {kind!r}",
+            "is not available in this installation. Use 'local', or install a package that provides it",
+        )
+    return _load_plugin(kind)(options)
+
+
+def _local(options: Mapping[str, Any]) -> Backend:
+    # Imported when first used: most kinds are never needed, and starting should be quick.
+    from engine.backends.local import LocalBackend
+
+    if options:
+        raise ToolRefused("backend 'local'", f"takes no options, but got {', '.join(map(repr, sorted(options)))}")
+    return LocalBackend()
+
+
+_BUILTIN: dict[str, Callable[[Mapping[str, Any]], Backend]] = {"local": _local}
+
+
+def _plugins() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+
+
+def _load_plugin(kind: str) -> BackendFactory:
+    point = _plugins().get(kind)
+    if point is None:
+        raise ToolRefused(f"backend {kind!r}", f"is unknown; {_suggestion(kind)}")
+    try:
+        factory = point.load()
+    except Exception as error:
+        raise ToolRefused(f"backend {kind!r}", f"{point.value} cannot be loaded: {error}") from error
+    if not callable(factory) or not isinstance(getattr(factory, "is_container", None), bool):
+        raise ToolRefused(f"backend {kind!r}", f"{point.value} is not a backend factory with a boolean is_container")
+    return cast("BackendFactory", factory)
+
+
+def _suggestion(kind: str) -> str:
+    nearest = difflib.get_close_matches(kind, known_kinds(), n=1, cutoff=0.5)
+    known = f"known are {', '.join(known_kinds())}"
+    return f"did you mean {nearest[0]!r}? ({known})" if nearest else known

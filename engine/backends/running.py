@@ -1,0 +1,191 @@
+"""One running process: following its output, its end, and the end of everything it started."""
+
+import fcntl
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Self
+
+from engine.backends.base import ProcessResult, StopSignal
+from engine.backends.output import Capture, Lines
+from engine.backends.processes import ProcessGroup
+
+LINGER_S: Final = 0.2
+"""How long what a command left in the background may go on by itself: ``> >(tee log)`` ends within that."""
+
+GIVE_UP_S: Final = 5.0
+"""What outlives SIGKILL for so long hangs in the kernel or belongs to another user."""
+
+_POLL_S = 0.01
+_PROMPT_S = 0.2  # an unfinished line is handed on after this silence
+_READ_BYTES = 64 * 1024
+_PIPE_BYTES = 64 * 1024  # what a pipe holds where the system does not say
+
+
+class Running:
+    """Owns a process, the pipe it writes to, and what it started; as a context manager it leaves nothing running.
+
+    A thread waits for the process and wakes the reader through a pipe, as a stop does, so that a single ``select``
+    waits for output, end and stop alike. When the block is left by an exception, everything is killed.
+    """
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        group: ProcessGroup,
+        output: int,
+        capture: Capture,
+        lines: Lines,
+    ) -> None:
+        self._process = process
+        self._group = group
+        self._output = output
+        self._capture = capture
+        self._lines = lines
+        self._started_s = time.monotonic()
+        self._timed_out = False
+        self._stopped = False
+        self._left_running = False
+        self._exited = threading.Event()
+        self._lock = threading.Lock()
+        self._woken, self._waker = os.pipe()
+        self._selector = selectors.DefaultSelector()
+        for descriptor in (self._output, self._woken):
+            os.set_blocking(descriptor, False)
+            self._selector.register(descriptor, selectors.EVENT_READ)
+        os.set_blocking(self._waker, False)
+        threading.Thread(target=self._await_exit, name="command-exit", daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._group.send(signal.SIGKILL)
+            self._exited.wait(GIVE_UP_S)
+        self._selector.close()
+        with self._lock:  # the waiting thread, and a late stop, may still want to wake us
+            os.close(self._waker)
+            self._waker = -1
+        os.close(self._woken)
+        os.close(self._output)
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether the process ended without being stopped or running out of time."""
+        return self._exited.is_set() and not (self._stopped or self._timed_out)
+
+    def wake(self) -> None:
+        """Make the reader look round; may be called from any thread."""
+        with self._lock, suppress(BlockingIOError):  # a full pipe wakes it as well
+            if self._waker >= 0:
+                os.write(self._waker, b"!")
+
+    def follow(self, stop: StopSignal, timeout_s: float | None) -> None:
+        """Read output until the process ends, is to be stopped, or has run for ``timeout_s`` seconds."""
+        deadline_s = None if timeout_s is None else self._started_s + timeout_s
+        while not self._exited.is_set():
+            if stop.stopped:
+                self._stopped = True
+                return
+            left_s = None if deadline_s is None else deadline_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                self._timed_out = True
+                return
+            self._read(left_s)
+
+    def end_all(self, grace_s: float) -> None:
+        """End whatever is left of the command: wait a moment after a natural end, then SIGTERM, then SIGKILL."""
+        if self.ended_by_itself:
+            self._drain()
+            self._read_until_gone(LINGER_S)
+        if not self._gone():
+            self._group.send(signal.SIGTERM)
+            self._read_until_gone(grace_s)
+        deadline_s = time.monotonic() + GIVE_UP_S
+        while not self._gone():
+            if time.monotonic() > deadline_s:
+                self._left_running = True
+                return
+            self._group.send(signal.SIGKILL)  # again and again: what is just being forked escapes a single one
+            self._read_until_gone(10 * _POLL_S)
+
+    def result(self) -> ProcessResult:
+        """Hand on the rest of the output and say how it went."""
+        self._drain()
+        self._lines.flush()
+        head, tail, cut_bytes = self._capture.kept()
+        code = self._process.returncode if self._exited.is_set() else None
+        return ProcessResult(
+            exit_code=code if code is not None and code >= 0 else None,
+            signal=-code if code is not None and code < 0 else None,
+            timed_out=self._timed_out,
+            stopped=self._stopped,
+            head=head,
+            tail=tail,
+            cut_bytes=cut_bytes,
+            duration_s=time.monotonic() - self._started_s,
+            left_running=self._left_running,
+        )
+
+    def _await_exit(self) -> None:
+        self._process.wait()
+        self._exited.set()
+        self.wake()
+
+    def _gone(self) -> bool:
+        return self._exited.is_set() and not self._group.alive()
+
+    def _read_until_gone(self, patience_s: float) -> None:
+        deadline_s = time.monotonic() + patience_s
+        while time.monotonic() < deadline_s and not self._gone():
+            self._read_for(_POLL_S)
+
+    def _read_for(self, duration_s: float) -> None:
+        deadline_s = time.monotonic() + duration_s
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            self._read(left_s)
+
+    def _read(self, wait_s: float | None) -> None:
+        """Wait for something to happen, and take what came."""
+        if self._lines.waiting:
+            wait_s = _PROMPT_S if wait_s is None else min(wait_s, _PROMPT_S)
+        ready = self._selector.select(wait_s)
+        if not ready:
+            self._lines.flush()
+        for key, _ in ready:
+            if key.fd == self._output:
+                self._take()
+            else:
+                os.read(self._woken, _READ_BYTES)
+
+    def _take(self) -> int:
+        """Read once; return how many bytes came."""
+        try:
+            data = os.read(self._output, _READ_BYTES)
+        except BlockingIOError:
+            return 0
+        if not data:
+            with suppress(KeyError):  # at the end already
+                self._selector.unregister(self._output)
+        self._capture.add(data)
+        self._lines.add(data)
+        return len(data)
+
+    def _drain(self) -> None:
+        """Take what the process wrote before it ended: at most what the pipe holds, however much others still write."""
+        left = _pipe_bytes(self._output)
+        while left > 0 and (taken := self._take()):
+            left -= taken
+
+
+def _pipe_bytes(descriptor: int) -> int:
+    ask = getattr(fcntl, "F_GETPIPE_SZ", None)
+    return _PIPE_BYTES if ask is None else fcntl.fcntl(descriptor, ask)
