@@ -16,9 +16,7 @@ class HomeUnusable(Exception):  # noqa: N818 - reads as a state
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
-        super().__init__(
-            f"{path} cannot be the gateway's home: {reason}. Set {HOME_VARIABLE} to a directory of yours."
-        )
+        super().__init__(f"{path} cannot be the gateway's home: {reason}. Set {HOME_VARIABLE} to a directory of yours.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,11 @@ from typing import Any
 
 import anyio
 
-from adapters.console.pending import Pending, Speaker
+from adapters.console.pending import NAME, Pending, Speaker
 from adapters.console.streams import LineReader, LineTooLong, OutputGone, Writer
 from adapters.console.text import encodable, plain
 from adapters.contract import Attachment, Inbound, Outbound, Place, Receive, SendFailed
 
-NAME = "console"
 LONGEST_NAME = 200
 FIELDS = ("text", "chat", "user")
 
@@ -72,7 +71,7 @@ class JsonLines:
 
     async def _hand_over(self, line: bytes, receive: Receive) -> None:
         message = parse(line)
-        place = Place(NAME, message.get("chat", self._speaker.chat))
+        place = self._speaker.place(message.get("chat"))
         event_id = self._pending.begin()
         await receive(Inbound(place, message.get("user", self._speaker.user), event_id, message["text"]))
 
@@ -85,7 +84,7 @@ class JsonLines:
         try:
             await self._write(
                 {
-                    "chat": encodable(message.place.chat),
+                    "chat": encodable(self._speaker.shown(message.place)),
                     "text": encodable(plain(message)),
                     "files": [_file(attachment) for attachment in message.files],
                     "buttons": [
@@ -106,7 +105,7 @@ class JsonLines:
             return
         # When nobody reads any more, `run` ends because of it, and there is nobody left to tell.
         with contextlib.suppress(OutputGone):
-            await self._write({"chat": encodable(place.chat), "done": True})
+            await self._write({"chat": encodable(self._speaker.shown(place)), "done": True})
         self._pending.end(event_id)
 
     async def _write(self, *objects: dict[str, Any]) -> None:

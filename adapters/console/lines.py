@@ -6,8 +6,7 @@ A line has no newline in it, so what needs one (``/write``, ``/patch``) needs th
 from anyio import to_thread
 
 from adapters.console.attachments import AttachmentDirectory
-from adapters.console.jsonl import NAME
-from adapters.console.pending import Pending, Speaker
+from adapters.console.pending import NAME, Pending, Speaker
 from adapters.console.streams import LineReader, LineTooLong, OutputGone, Writer
 from adapters.console.text import choices, encodable, plain, printable
 from adapters.contract import Attachment, Inbound, Outbound, Place, Receive, SendFailed
@@ -38,7 +37,7 @@ class Lines:
             text = line.decode("utf-8", "surrogateescape").rstrip("\r")
             if text.strip():
                 event_id = self._pending.begin()
-                await receive(Inbound(Place(NAME, self._speaker.chat), self._speaker.user, event_id, text))
+                await receive(Inbound(self._speaker.place(), self._speaker.user, event_id, text))
                 await self._pending.wait(event_id)
 
     async def send(self, message: Outbound) -> None:

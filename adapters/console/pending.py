@@ -7,13 +7,31 @@ from dataclasses import dataclass
 
 import anyio
 
+from adapters.contract import Place
+
+NAME = "console"
+"""The adapter's name, whichever front end it has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """The chat and the person that a message belongs to when it names none."""
+    """The chat and the person that a message belongs to when it names none.
+
+    ``scope`` is part of every chat's name towards the gateway and of none towards people: consoles with different
+    scopes never share a chat, though all call theirs the same.
+    """
 
     chat: str = "local"
     user: str = "local"
+    scope: str = ""
+
+    def place(self, chat: str | None = None) -> Place:
+        """The place of a chat by the name that people use."""
+        return Place(NAME, (self.chat if chat is None else chat) + self.scope)
+
+    def shown(self, place: Place) -> str:
+        """The name of a chat as people know it."""
+        return place.chat.removesuffix(self.scope)
 
 
 class Pending:

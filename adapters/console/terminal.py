@@ -26,8 +26,7 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.renderer import print_formatted_text
 
 from adapters.console.attachments import AttachmentDirectory
-from adapters.console.jsonl import NAME
-from adapters.console.pending import Pending, Speaker
+from adapters.console.pending import NAME, Pending, Speaker
 from adapters.console.styles import STYLE, styled
 from adapters.console.text import choices, printable
 from adapters.contract import Attachment, Inbound, Outbound, Place, Receive
@@ -104,7 +103,7 @@ class Terminal:
             self._busy_since = time.monotonic()
             self._tasks.start_soon(self._tick)
         event_id = self._pending.begin()
-        await self._receive(Inbound(Place(NAME, self._speaker.chat), self._speaker.user, event_id, text))
+        await self._receive(Inbound(self._speaker.place(), self._speaker.user, event_id, text))
 
     async def _tick(self) -> None:
         """Keep the clock of the progress line going while something is open."""
@@ -163,8 +162,8 @@ class Terminal:
     async def send(self, message: Outbound) -> None:
         """Print one reply above the prompt; long blocks are cut, files are saved and named."""
         text = styled(message)
-        if message.place.chat != self._speaker.chat:
-            text.insert(0, ("class:quiet", f"[{printable(message.place.chat)}]\n"))
+        if message.place != self._speaker.place():
+            text.insert(0, ("class:quiet", f"[{printable(self._speaker.shown(message.place))}]\n"))
         for attachment in message.files:
             text.append(("class:quiet", "\n" + await self._saved(attachment)))
         if message.buttons:
@@ -189,14 +188,14 @@ class Terminal:
 
     async def progress(self, place: Place, text: str) -> None:
         """Show the newest line of what is going on above the prompt."""
-        if place.chat == self._speaker.chat:
+        if place == self._speaker.place():
             lines = printable(text).strip().splitlines()
             self._progress = lines[-1] if lines else ""
 
     async def finished(self, place: Place, event_id: str) -> None:
         """Clear the progress line once nothing is open."""
         self._pending.end(event_id)
-        if not self._pending and place.chat == self._speaker.chat:
+        if not self._pending and place == self._speaker.place():
             self._progress = ""
             self._session.app.invalidate()
 

@@ -134,6 +134,11 @@ class Backend(Section):
         default=(), description="More arguments for the program that starts it.", examples=[["--network=none"]]
     )
 
+    @property
+    def is_container(self) -> bool:
+        """Whether paths belong to a sandbox, so that nothing on the host is captured."""
+        return self.kind not in {"local", "ssh"}
+
 
 class Workspace(Section):
     """A directory tree that chats may work in."""
@@ -222,6 +227,35 @@ class Settings(Section):
                 f"default_workspace is {self.default_workspace!r}, which is none of the workspaces ({known})"
             )
         return self
+
+    def with_workspace(self, name: str, path: str) -> Self:
+        """The same settings with one more workspace; one of that name stays as it is."""
+        return self.model_copy(update={"workspaces": {name: Workspace(path=path), **self.workspaces}})
+
+    def with_checkpoints(self, *, on: bool) -> Self:
+        """The same settings with checkpoints on or off everywhere."""
+        switched = {
+            name: workspace.model_copy(
+                update={
+                    "checkpoints": Checkpoints(
+                        **{**workspace.checkpoints.model_dump(exclude_unset=True), "enabled": on}
+                    )
+                }
+            )
+            for name, workspace in self.workspaces.items()
+        }
+        common = self.checkpoints.model_copy(update={"enabled": on})
+        return self.model_copy(update={"checkpoints": common, "workspaces": switched})
+
+    def secrets(self) -> list[str]:
+        """Every secret value, for whoever has to keep them out of what is written."""
+        values = [
+            getattr(section, field)
+            for section in (self.telegram, self.slack)
+            if section is not None
+            for field in type(section).model_fields
+        ]
+        return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
     def checkpoints_of(self, workspace: str) -> Checkpoints:
         """The checkpoint settings that hold in a workspace: its own keys over the common ones."""

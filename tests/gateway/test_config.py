@@ -276,17 +276,13 @@ def test_words_that_older_yaml_took_for_booleans_are_words(home):
 
 
 def test_a_section_with_nothing_in_it_keeps_its_defaults(home):
-    settings = load(
-        home, "checkpoints:\n  # enabled: true\ntelegram:\nworkspaces:\nagent: {kind: }\n"
-    ).settings
+    settings = load(home, "checkpoints:\n  # enabled: true\ntelegram:\nworkspaces:\nagent: {kind: }\n").settings
 
     assert settings == load(home, "").settings
 
 
 def test_delete_orphans_is_accepted_with_a_warning_and_no_effect(home):
-    text = (
-        "checkpoints: {delete_orphans: true}\nworkspaces: {a: {path: /x, checkpoints: {delete_orphans: 1}}}"
-    )
+    text = "checkpoints: {delete_orphans: true}\nworkspaces: {a: {path: /x, checkpoints: {delete_orphans: 1}}}"
 
     configuration = load(home, text)
 

@@ -1,0 +1,169 @@
+"""The composition root: the one place that knows every concrete part and puts them together."""
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from adapters.console.attachments import AttachmentDirectory
+from adapters.console.jsonl import JsonLines
+from adapters.console.lines import Lines
+from adapters.console.pending import Speaker
+from adapters.console.streams import LineReader, Writer
+from adapters.contract import Adapter
+from engine.api import Engine
+from gateway.agents.base import Agent
+from gateway.agents.direct import DirectAgent
+from gateway.commands.table import COMMANDS
+from gateway.config import ConfigInvalid, Configuration, Problem, Settings
+from gateway.conversations import Wishes
+from gateway.sample import ensure_sample
+from gateway.service import Service
+from gateway.workspaces import Workspaces
+
+SAMPLE = "sample"
+"""The name of the workspace for a first try."""
+
+
+class FrontEnd(Enum):
+    """How the console talks."""
+
+    TERMINAL = auto()
+    LINES = auto()
+    JSON_LINES = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleWishes:
+    """What the command line says about the console.
+
+    ``workspace`` is a directory to work in; ``chat`` names the chat that messages without a name belong to;
+    ``checkpoints`` switches them for this run. ``stays`` keeps the service up when the input ends.
+    """
+
+    front_end: FrontEnd
+    chat: str = "local"
+    workspace: str | None = None
+    checkpoints: bool | None = None
+    stays: bool = False
+
+
+def make_engine(configuration: Configuration) -> Engine:
+    """Make the engine that guards this home's workspaces; nothing is opened yet."""
+    return Engine(
+        configuration.home.checkpoints,
+        user_home=configuration.user_home,
+        lock_path=configuration.home.lock,
+        search_path=configuration.search_path,
+        command_env=configuration.command_environment,
+    )
+
+
+def make_agents(configuration: Configuration) -> dict[str, Agent]:
+    """Make every kind of agent that the configuration asks for.
+
+    Raises:
+        ConfigInvalid: it asks for one that this version does not have.
+    """
+    agents: dict[str, Agent] = {DirectAgent.kind: DirectAgent()}
+    settings = configuration.settings
+    problems = [
+        Problem(
+            configuration.home.config, f"agent.kind {kind} is not part of this version; it has: {', '.join(agents)}"
+        )
+        for kind in sorted({settings.agent.kind, *(settings.agent_of(name).kind for name in settings.workspaces)})
+        if kind not in agents
+    ]
+    if problems:
+        raise ConfigInvalid(problems)
+    return agents
+
+
+def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Service:
+    """Put the gateway together with the console as its chat platform. Blocking; makes the sample if it is needed.
+
+    Raises:
+        ConfigInvalid: the configuration asks for what this version does not have.
+    """
+    agents = make_agents(configuration)
+    settings, default = _workspaces(configuration, wishes)
+    if wishes.checkpoints is not None:
+        settings = settings.with_checkpoints(on=wishes.checkpoints)
+    speaker = Speaker(wishes.chat, scope=f"@{os.path.realpath(wishes.workspace)}" if wishes.workspace else "")
+    reader, writer = LineReader(sys.stdin.fileno()), Writer(sys.stdout.fileno())
+    attachments = AttachmentDirectory(configuration.home.attachments)
+    adapter: Adapter
+    match wishes.front_end:
+        case FrontEnd.JSON_LINES:
+            adapter = JsonLines(reader, writer, speaker)
+        case FrontEnd.LINES:
+            adapter = Lines(reader, writer, attachments, speaker)
+        case FrontEnd.TERMINAL:
+            adapter = _terminal(configuration, attachments, speaker, _banner(settings, default))
+    at_prompt = wishes.front_end is FrontEnd.TERMINAL
+    return Service(
+        home=configuration.home.path,
+        engine=make_engine(configuration),
+        adapters=(adapter,),
+        agents=agents,
+        open_workspaces=lambda offload: Workspaces(settings, offload, default),
+        wishes=Wishes(speaker.place(), default if wishes.workspace else None, wishes.checkpoints),
+        # The prompt takes Ctrl-C for itself.
+        signals=(signal.SIGTERM, signal.SIGHUP) if at_prompt else (signal.SIGTERM, signal.SIGHUP, signal.SIGINT),
+        drains=lambda: not at_prompt and not writer.gone.is_set(),
+        stays=wishes.stays and not at_prompt,
+    )
+
+
+def _workspaces(configuration: Configuration, wishes: ConsoleWishes) -> tuple[Settings, str]:
+    """The workspaces of this run, and the name of the one where a new chat begins."""
+    settings = configuration.settings
+    if wishes.workspace is not None:
+        path = os.path.realpath(wishes.workspace)
+        for name, workspace in settings.workspaces.items():
+            if os.path.realpath(workspace.path) == path:
+                return settings, name
+        return settings.with_workspace(path, path), path
+    if settings.default_workspace is not None:
+        return settings, settings.default_workspace
+    if settings.workspaces:
+        return settings, next(iter(settings.workspaces))
+    return settings.with_workspace(SAMPLE, ensure_sample(configuration.home.sample)), SAMPLE
+
+
+def _terminal(configuration: Configuration, attachments: AttachmentDirectory, speaker: Speaker, banner: str) -> Adapter:
+    """Make the prompt; what it needs is imported here because pipes and programs do without."""
+    from prompt_toolkit.input import create_input
+    from prompt_toolkit.output import create_output
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    from adapters.console.completion import CommandCompleter, Suggestion
+    from adapters.console.terminal import Aids, Terminal, open_history
+
+    output = create_output(sys.stdout)
+    if isinstance(output, Vt100_Output):
+        # Not asked where its cursor is: a terminal that does not answer would hold up every reply for a second.
+        output.enable_cpr = False
+    suggestions = [Suggestion(usage.form, usage.does) for command in COMMANDS for usage in command.usages]
+    suggestions += [Suggestion(f"/{word}", meaning) for word, meaning in TOOL_WORDS.items()]
+    aids = Aids(banner, open_history(configuration.home.history), CommandCompleter(suggestions))
+    return Terminal(create_input(sys.stdin), output, attachments, speaker, aids)
+
+
+TOOL_WORDS = {
+    "run": "run a command, as $ does",
+    "read": "show a file",
+    "write": "write a file; its content begins on the next line (Alt-Enter)",
+    "patch": "apply an edit that begins on the next line (Alt-Enter)",
+}
+"""What the direct agent understands, for completion."""
+
+
+def _banner(settings: Settings, workspace: str) -> str:
+    state = "on" if settings.checkpoints_of(workspace).enabled else "off (/checkpoints on)"
+    path = settings.workspaces[workspace].path
+    return (
+        f"Takeback in {path}, checkpoints {state}.\n"
+        "/help lists what you can type. Alt-Enter begins another line, Ctrl-C stops what runs, Ctrl-D ends."
+    )

@@ -1,0 +1,93 @@
+"""The command ``gateway``: finds the command asked for, and turns what goes wrong into a sentence and an exit code.
+
+Commands are imported when they are run, so that help and version answer at once.
+"""
+
+import importlib
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from gateway.cli.exits import Exit, code_of, ending
+
+COMMANDS = {
+    "chat": "Talk to the agent in this terminal.",
+    "run": "Run the service with every configured chat platform.",
+    "checkpoints": "Look at the checkpoint store and tidy it.",
+    "prune": "Drop old checkpoints and reclaim their space.",
+    "sessions": "Look at conversations and export them.",
+    "doctor": "Check this installation and say what to do about what is wrong.",
+    "init": "Write a commented configuration.",
+    "version": "Show the version.",
+}
+
+
+class Commands(click.Group):
+    """The commands by name, each in a module of its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Give the names in the order of the help text."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"gateway.cli.{cmd_name}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"gateway.cli.{cmd_name}.command is no command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
+    if value:
+        from gateway.cli.version import version_line
+
+        click.echo(version_line())
+        ctx.exit()
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=ending("gateway chat --workspace ~/code/app --checkpoints", "gateway checkpoints", "gateway chat --help"),
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+def cli() -> None:
+    """A coding agent in your chat whose every change can be taken back.
+
+    Everything it keeps lives in ~/.takeback; TAKEBACK_HOME names another directory.
+    """
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    try:
+        code = cli.main(args=arguments, prog_name="gateway", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Abort:
+        code = Exit.INTERRUPTED
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough. The interpreter must not fail on flushing the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = Exit.ERROR
+    except Exception as error:
+        code = code_of(error)
+        if code is None:
+            raise
+        click.echo(f"gateway: {error}", err=True)
+    sys.exit(int(code or 0))

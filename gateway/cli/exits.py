@@ -1,0 +1,46 @@
+"""Exit codes, and which error ends the program with which."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What the exit code of every command means."""
+
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    BUSY = 3
+    PARTLY = 4
+    INTERRUPTED = 130
+
+
+_EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    it could not be done; the message says why
+  2    the command line or the configuration is wrong
+  3    busy: another process holds the store; try again
+  4    partly done; the message names what failed
+  130  interrupted
+"""
+
+
+def ending(*examples: str) -> str:
+    """The end of a help text: examples, then the exit codes; the marks keep click from joining the lines."""
+    return "\b\n" + "\n".join(["Examples:", *(f"  {example}" for example in examples)]) + "\n\n" + _EXIT_CODES
+
+
+def code_of(error: Exception) -> Exit | None:
+    """The exit code of an error whose message is a sentence for people; ``None`` for a defect of ours."""
+    from engine.errors import EngineError, StoreBusy
+    from gateway.home import HomeUnusable
+    from gateway.state.errors import StateError
+
+    # The configuration is imported only by commands that read it; its errors can only come from there.
+    if type(error).__name__ == "ConfigInvalid":
+        return Exit.USAGE
+    if isinstance(error, StoreBusy):
+        return Exit.BUSY
+    if isinstance(error, (EngineError, StateError, HomeUnusable)):
+        return Exit.ERROR
+    return None

@@ -1,0 +1,47 @@
+"""What most commands begin with: the home, the configuration, the engine. The only reader of the environment."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gateway.home import Home
+
+if TYPE_CHECKING:
+    from engine.api import Engine
+    from gateway.config import Configuration
+
+
+def home() -> Home:
+    """The home that the environment names."""
+    return Home.from_environment(os.environ)
+
+
+def configuration(overrides: dict[str, Any] | None = None) -> "Configuration":
+    """Load the configuration; what is odd about it is said on stderr.
+
+    Raises:
+        ConfigInvalid: it cannot be used.
+        HomeUnusable: there is no home to read it from.
+    """
+    from gateway.config import load_configuration
+
+    place = home()
+    place.ensure()
+    loaded = load_configuration(place, os.environ, overrides)
+    for warning in loaded.warnings:
+        click.echo(f"gateway: warning: {warning}", err=True)
+    return loaded
+
+
+def engine() -> "Engine":
+    """Make the engine over the home's store, without reading the configuration: for looking and tidying."""
+    from engine.api import Engine
+
+    place = home()
+    return Engine(
+        place.checkpoints,
+        user_home=os.path.expanduser("~"),
+        lock_path=place.lock,
+        search_path=os.environ.get("PATH", os.defpath),
+    )

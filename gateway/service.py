@@ -1,0 +1,180 @@
+"""Runs the gateway over given adapters: what starts first, what stops first, and nothing half-done in between.
+
+Start: 1. memory, 2. what a dead process left is settled, 3. delivery, 4. hub, 5. adapters. Stop, in reverse: adapters
+take nothing in any more, running turns are stored as interrupted, what is to be said of them is sent, memory closes.
+"""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from adapters.contract import Adapter, Place
+from gateway.agents.base import Agent
+from gateway.chats import Hub
+from gateway.conversations import Conversations, Services, Wishes
+from gateway.delivery import Delivery
+from gateway.offload import Offload
+from gateway.recovery import recover
+from gateway.state.errors import StateError
+from gateway.state.memory import Memory, open_memory
+from gateway.turns import TurnRunner
+from gateway.workspaces import Workspaces
+from gateway.writers import Writers
+
+if TYPE_CHECKING:
+    from engine.api import Engine
+
+FAREWELL_S = 3.0
+"""How long last replies may take to be sent once the gateway is stopping."""
+
+LAST_RESORT_S = 9.0
+"""A stop that takes longer ends the process. Whatever it was doing, the next start settles it."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a run of the gateway consists of.
+
+    ``open_workspaces`` gives the workspaces over the engine's door. ``drains`` is asked once the adapters have no more
+    to give: whether what they gave is carried out first. ``stays`` keeps the run up then. ``signals`` end the run.
+    """
+
+    home: str
+    engine: "Engine"
+    adapters: Sequence[Adapter]
+    agents: dict[str, Agent]
+    open_workspaces: Callable[[Offload], Workspaces]
+    wishes: Wishes
+    signals: Collection[signal.Signals]
+    drains: Callable[[], bool]
+    stays: bool = False
+
+
+async def serve(service: Service) -> signal.Signals | None:
+    """Run until the adapters have no more to give or a signal comes, which is returned.
+
+    Raises:
+        StateError: the memory cannot be opened.
+    """
+    async with open_memory(service.home) as memory:
+        offload = Offload(service.engine)
+        names = [adapter.name for adapter in service.adapters]
+        taken = await recover(memory, offload, offload.open_workspace, names)
+        _log.info(
+            "started",
+            extra={
+                "adapters": ",".join(names),
+                "interrupted_turns": taken.turns,
+                "open_messages": taken.messages,
+                "unsent_replies": taken.replies,
+            },
+        )
+        stopped_by = await _Run(service, memory, offload).until_stopped()
+        _log.info("stopped", extra={"by": stopped_by.name if stopped_by else "the end of input"})
+        return stopped_by
+
+
+class _Run:
+    """One run: the parts that are alive at the same time."""
+
+    def __init__(self, service: Service, memory: Memory, offload: Offload) -> None:
+        self._service = service
+        self._memory = memory
+        self._stopped_by: signal.Signals | None = None
+        self._delivery = Delivery(memory.outbox, service.adapters)
+        writers = Writers()
+        runner = TurnRunner(memory, offload, self._delivery, writers)
+        services = Services(
+            memory=memory,
+            offload=offload,
+            runner=runner,
+            writers=writers,
+            workspaces=service.open_workspaces(offload),
+            agents=service.agents,
+            waiting=self._waiting,
+        )
+        self._hub = Hub(memory.inbox, self._delivery, Conversations(services, service.wishes))
+        self._hub_scope = anyio.CancelScope()
+        self._hub_ended = anyio.Event()
+
+    def _waiting(self, place: Place) -> int:
+        return self._hub.waiting(place)
+
+    async def until_stopped(self) -> signal.Signals | None:
+        """Start everything, and stop it in order."""
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._delivery.run)
+            await tasks.start(self._run_hub)
+            tasks.start_soon(self._tidy)
+            await self._take_in()
+            if self._stopped_by is None and self._service.drains():
+                await self._hub.idle()
+                await self._delivery.idle()
+            else:
+                await self._interrupt()
+            tasks.cancel_scope.cancel()
+        return self._stopped_by
+
+    async def _take_in(self) -> None:
+        """Let the adapters run until they have no more to give or a signal comes."""
+        async with anyio.create_task_group() as intake:
+            await intake.start(self._watch_signals, intake)
+            async with anyio.create_task_group() as running:
+                for adapter in self._service.adapters:
+                    running.start_soon(adapter.run, self._hub.receive)
+            if self._service.stays:
+                await anyio.sleep_forever()
+            intake.cancel_scope.cancel()
+
+    async def _watch_signals(
+        self, intake: TaskGroup, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        with anyio.open_signal_receiver(*self._service.signals) as received:
+            task_status.started()
+            async for number in received:
+                self._stopped_by = signal.Signals(number)
+                _log.info("stopping", extra={"signal": self._stopped_by.name})
+                _end_at_last()
+                intake.cancel_scope.cancel()
+                return
+
+    async def _run_hub(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        with self._hub_scope:
+            await self._hub.run(task_status=task_status)
+        self._hub_ended.set()
+
+    async def _interrupt(self) -> None:
+        """End running turns, and send what there is to say of them."""
+        self._hub_scope.cancel()
+        await self._hub_ended.wait()
+        with anyio.move_on_after(FAREWELL_S):
+            await self._delivery.idle()
+
+    async def _tidy(self) -> None:
+        """Forget what nobody asks for any more; a failure is no reason to end."""
+        try:
+            await self._memory.inbox.expire()
+            await self._memory.outbox.expire()
+        except StateError as error:
+            _log.warning("old messages were not removed: %s", error)
+
+
+def _end_at_last() -> None:
+    """See that the process ends even when a thread of it hangs, as on a dead network disk."""
+
+    def end() -> None:
+        _log.error("the gateway did not stop in time and is ended; the next start settles what it was doing")
+        os._exit(1)
+
+    timer = threading.Timer(LAST_RESORT_S, end)
+    timer.daemon = True
+    timer.start()
