@@ -81,7 +81,7 @@ class Scanner:
         except OSError as error:
             raise CaptureFailed(self._root, f"the directory cannot be read ({error.strerror})") from error
         try:
-            self._directory(descriptor, "", self._rules.top(read_exclude(self._root)), 0)
+            self._directory(descriptor, "", _list(descriptor), self._rules.top(read_exclude(self._root)), 0)
         except OSError as error:
             raise CaptureFailed(self._root, f"the directory cannot be read ({error.strerror})") from error
         finally:
@@ -92,17 +92,15 @@ class Scanner:
         scan.excluded.sort()
         return scan
 
-    def _directory(self, descriptor: int, path: str, rules: DirectoryRules, depth: int) -> None:
-        with os.scandir(descriptor) as listing:
-            entries = list(listing)
-        names = {entry.name for entry in entries}
-        if ".gitignore" in names:
+    def _directory(
+        self, descriptor: int, path: str, listing: list[os.DirEntry[str]], rules: DirectoryRules, depth: int
+    ) -> None:
+        if any(entry.name == ".gitignore" for entry in listing):
             rules = rules.with_patterns(path, read_small_file(".gitignore", descriptor) or b"")
         prefix = f"{path}/" if path else ""
-        for entry in entries:
-            name = entry.name
-            here = prefix + name
-            if is_repository_part(name) or (not path and name == RESERVED):
+        for entry in listing:
+            here = prefix + entry.name
+            if is_repository_part(entry.name) or here == RESERVED:
                 self._scan.excluded.append(here)
                 continue
             try:
@@ -112,17 +110,20 @@ class Scanner:
             except OSError as error:
                 self._gap(here, GapReason.UNREADABLE, error.strerror or "")
                 continue
-            kind = stat.S_IFMT(status.st_mode)
-            if kind == stat.S_IFDIR:
-                self._subdirectory(descriptor, here, name, status, rules, depth)
-            elif not rules.admits(here, name):
-                self._scan.excluded.append(here)
-            elif kind == stat.S_IFREG:
-                self._file(descriptor, here, name, status)
-            elif kind == stat.S_IFLNK:
-                self._link(descriptor, here, name, status)
+            if stat.S_ISDIR(status.st_mode):
+                self._subdirectory(descriptor, here, entry.name, status, rules, depth)
+            elif rules.admits(here, entry.name):
+                self._leaf(descriptor, here, entry.name, status)
             else:
-                self._gap(here, GapReason.SPECIAL, "a FIFO, socket or device")
+                self._scan.excluded.append(here)
+
+    def _leaf(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
+        if stat.S_ISREG(status.st_mode):
+            self._file(directory, path, name, status)
+        elif stat.S_ISLNK(status.st_mode):
+            self._link(directory, path, name, status)
+        else:
+            self._gap(path, GapReason.SPECIAL, "a FIFO, socket or device")
 
     def _subdirectory(
         self, parent: int, path: str, name: str, status: os.stat_result, rules: DirectoryRules, depth: int
@@ -142,31 +143,30 @@ class Scanner:
         except FileNotFoundError:
             return
         except OSError as error:
-            self._keep_below(path)
-            self._gap(path, GapReason.UNREADABLE, error.strerror or "")
+            self._unreadable_directory(path, error)
             return
         try:
-            self._open_subdirectory(descriptor, path, status, inside, depth)
+            self._open_subdirectory(descriptor, path, stat.S_IMODE(status.st_mode), inside, depth)
+        except OSError as error:
+            self._unreadable_directory(path, error)
         finally:
             os.close(descriptor)
 
-    def _open_subdirectory(
-        self, descriptor: int, path: str, status: os.stat_result, rules: DirectoryRules, depth: int
-    ) -> None:
-        mode = stat.S_IMODE(status.st_mode)
-        if _exists(".git", descriptor):
+    def _open_subdirectory(self, descriptor: int, path: str, mode: int, rules: DirectoryRules, depth: int) -> None:
+        listing = _list(descriptor)
+        names = {entry.name for entry in listing}
+        if ".git" in names:
             self._put(path, Row(Entry(EntryKind.REPOSITORY, 0, _nested_commit(descriptor))))
             self._gap(path, GapReason.NESTED_REPOSITORY)
-            return
-        if path not in self._rules.tracked.directories and any(_exists(m, descriptor) for m in VIRTUALENV_MARKERS):
+        elif names & VIRTUALENV_MARKERS and path not in self._rules.tracked.directories:
             self._scan.excluded.append(path)
-            return
-        self._put(path, Row(Entry(EntryKind.DIRECTORY, mode, None)))
-        try:
-            self._directory(descriptor, path, rules, depth + 1)
-        except OSError as error:
-            self._keep_below(path)
-            self._gap(path, GapReason.UNREADABLE, error.strerror or "")
+        else:
+            self._put(path, Row(Entry(EntryKind.DIRECTORY, mode, None)))
+            self._directory(descriptor, path, listing, rules, depth + 1)
+
+    def _unreadable_directory(self, path: str, error: OSError) -> None:
+        self._keep_below(path)
+        self._gap(path, GapReason.UNREADABLE, error.strerror or "")
 
     def _file(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
         self._count_file()
@@ -277,12 +277,9 @@ def _hash_descriptor(descriptor: int, size: int) -> str | None:
     return digest.hexdigest() if left == 0 else None
 
 
-def _exists(name: str, directory: int) -> bool:
-    try:
-        os.stat(name, dir_fd=directory, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
+def _list(descriptor: int) -> list[os.DirEntry[str]]:
+    with os.scandir(descriptor) as listing:
+        return list(listing)
 
 
 def _nested_commit(directory: int) -> str:

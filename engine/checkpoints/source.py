@@ -143,9 +143,9 @@ class DirectoryRules:
     def admits(self, path: str, name: str) -> bool:
         """Whether a file or symlink is source."""
         rules = self.rules
-        if not (self.closed or _is_junk_file(name) or self._ignored(path)):
+        if path in rules.known or path in rules.tracked.files or path in rules.forced:
             return True
-        return path in rules.known or path in rules.tracked.files or path in rules.forced
+        return not (self.closed or _is_junk_file(name) or self._ignored(path))
 
     def _ignored(self, path: str) -> bool:
         for prefix, spec in reversed(self.specs):

@@ -36,7 +36,11 @@ def hold(path: str, *, shared: bool, wait_s: float, purpose: str) -> Iterator[in
         _acquire(descriptor, path, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, wait_s)
         if not shared:
             _sign(descriptor, purpose)
-        yield descriptor
+        try:
+            yield descriptor
+        finally:
+            if not shared:
+                os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 

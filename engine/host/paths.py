@@ -49,6 +49,8 @@ def validate(path: str) -> tuple[str, ...]:
 
 def is_repository_part(part: str) -> bool:
     """Whether one part of a path is ``.git`` in a spelling that some file system takes for it."""
+    if part.isascii():
+        return len(part) == 4 and part.casefold() == ".git"  # noqa: PLR2004 - the length of ".git"
     return part.translate(_IGNORABLE).casefold() == ".git"
 
 

@@ -54,7 +54,8 @@ def _manifests(git: Git, target: Held, captured: Captured, changes: list[TreeCha
 
 
 def _from_trees(changes: list[TreeChange], manifest: Manifest) -> Iterator[tuple[str, Entry | None]]:
-    for change in changes:
+    # A file that became a directory is two changes of one path; what stood there has the last word.
+    for change in sorted(changes, key=lambda change: change.old_mode != _NOTHING):
         if change.path == RESERVED or change.path.startswith(f"{RESERVED}/"):
             continue
         if change.old_mode == _NOTHING:
