@@ -18,7 +18,8 @@ class ProcessResult:
 
     Exactly one of ``exit_code`` and ``signal`` is set, or neither: the command was stopped before it started, or did
     not end in spite of SIGKILL. Of long output only ``head`` and ``tail`` are kept, with ``cut_bytes`` between them.
-    ``left_running`` says that processes of the command could not be ended.
+    ``duration_s`` is how long it ran until it ended or was made to. ``left_running`` says that processes of the command
+    could not be ended.
     """
 
     exit_code: int | None

@@ -48,6 +48,7 @@ class Running:
         self._capture = capture
         self._lines = lines
         self._started_s = time.monotonic()
+        self._duration_s = 0.0
         self._timed_out = False
         self._stopped = False
         self._left_running = False
@@ -90,16 +91,16 @@ class Running:
 
     def follow(self, stop: StopSignal, timeout_s: float | None) -> None:
         """Read output until the process ends, is to be stopped, or has run for ``timeout_s`` seconds."""
-        deadline_s = None if timeout_s is None else self._started_s + timeout_s
         while not self._exited.is_set():
+            self._duration_s = time.monotonic() - self._started_s
             if stop.stopped:
                 self._stopped = True
                 return
-            left_s = None if deadline_s is None else deadline_s - time.monotonic()
-            if left_s is not None and left_s <= 0:
+            if timeout_s is not None and self._duration_s >= timeout_s:
                 self._timed_out = True
                 return
-            self._read(left_s)
+            self._read(None if timeout_s is None else timeout_s - self._duration_s)
+        self._duration_s = time.monotonic() - self._started_s
 
     def end_all(self, grace_s: float) -> None:
         """End whatever is left of the command: wait a moment after a natural end, then SIGTERM, then SIGKILL."""
@@ -131,7 +132,7 @@ class Running:
             head=head,
             tail=tail,
             cut_bytes=cut_bytes,
-            duration_s=time.monotonic() - self._started_s,
+            duration_s=self._duration_s,
             left_running=self._left_running,
         )
 
