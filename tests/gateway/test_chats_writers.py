@@ -22,6 +22,7 @@ class Holder:
         self.holds = anyio.Event()
         self.may_end = anyio.Event()
         self.told: list[str] = []
+        self.was_told = anyio.Event()
 
     async def __call__(self) -> None:
         async with self.writers.hold(self.root, self.name, on_wait=self.tell):
@@ -31,6 +32,7 @@ class Holder:
 
     async def tell(self, holder: str) -> None:
         self.told.append(holder)
+        self.was_told.set()
 
 
 @pytest.mark.parametrize(("one", "other"), [("/w", "/w"), ("/w", "/w/app"), ("/w/app", "/w")])
@@ -41,7 +43,7 @@ async def test_roots_that_touch_have_one_writer(writers: Writers, one: str, othe
         group.start_soon(first)
         await first.holds.wait()
         group.start_soon(second)
-        await anyio.wait_all_tasks_blocked()
+        await second.was_told.wait()
         assert order == ["A"]
         assert writers.holder(other) == "A"
 
@@ -75,7 +77,7 @@ async def test_who_waits_longer_goes_first(writers: Writers):
     async with anyio.create_task_group() as group:
         for holder in holders:
             group.start_soon(holder)
-            await anyio.wait_all_tasks_blocked()
+            await (holder.was_told if order else holder.holds).wait()
         for holder in holders:
             await holder.holds.wait()
             holder.may_end.set()

@@ -246,10 +246,10 @@ async def test_progress_never_comes_before_a_reply_that_is_due(memory: Memory, p
 async def test_a_platform_that_cannot_show_progress_still_gets_replies(memory: Memory):
     class Mute(Platform):
         async def progress(self, place: Place, text: str) -> None:
-            raise OSError
+            raise OSError(place, text)
 
         async def finished(self, place: Place, event_id: str) -> None:
-            raise OSError
+            raise OSError(place, event_id)
 
     platform = Mute()
 
