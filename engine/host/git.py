@@ -113,7 +113,7 @@ class Git:
             raise GitUnavailable(f"{found} is version {match[0]}")
         return found
 
-    def run(
+    def run(  # noqa: PLR0913 - each is one thing that git can be given
         self,
         arguments: Sequence[str],
         *,
@@ -294,7 +294,7 @@ def _start(command: Sequence[str], keep_open: Sequence[int]) -> "subprocess.Pope
         raise GitUnavailable(f"GitPython cannot be loaded ({error})") from error
     try:
         handle = GitCommand(os.path.sep).execute(
-            command, istream=subprocess.PIPE, as_process=True, start_new_session=True, pass_fds=keep_open
+            command, istream=subprocess.PIPE, as_process=True, start_new_session=True, umask=0o077, pass_fds=keep_open
         )
     except OSError as error:
         raise GitUnavailable(str(error)) from error

@@ -1,0 +1,68 @@
+"""Which names in the store, and which commits, a decision is about."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from engine.store.layout import REF_ROOT
+from engine.store.refs import after_ref, base_ref, checkpoint_ref, session_ref
+from engine.upkeep.facts import WorkspaceFacts
+from engine.upkeep.retention import Decision, Target
+
+
+def refs_of(decision: Decision, facts: WorkspaceFacts) -> list[str]:
+    """Return the names that a decision deletes, those that exist."""
+    name, sequence = facts.hash, decision.sequence
+    if decision.target is Target.WORKSPACE:
+        return [*_rest_of(facts)]
+    if decision.target is Target.BASELINE:
+        return [session_ref(name, decision.name)]
+    if sequence is None:
+        return []
+    after = [after_ref(name, sequence)] if sequence in facts.after else []
+    return after if decision.target is Target.AFTER else [checkpoint_ref(name, sequence), *after]
+
+
+def _rest_of(facts: WorkspaceFacts) -> Iterable[str]:
+    """Yield all names of a workspace but its checkpoints', which have decisions of their own."""
+    if facts.base is not None:
+        yield base_ref(facts.hash)
+    yield from (after_ref(facts.hash, number) for number in facts.after)
+    yield from (session_ref(facts.hash, name) for name in facts.sessions)
+    yield from (f"{REF_ROOT}/{facts.hash}/{name}" for name in facts.others)
+
+
+def split_commits(
+    workspaces: Sequence[WorkspaceFacts], decisions: Sequence[Decision]
+) -> tuple[list[str], list[list[str]]]:
+    """Return the commits that stay and those of each decision."""
+    by_hash = {facts.hash: facts for facts in workspaces}
+    names = {facts.hash: _commits_of(facts) for facts in workspaces}
+    drops = []
+    for item in decisions:
+        facts = by_hash[item.workspace or ""]
+        known = names[facts.hash]
+        drops.append([known.pop(name) for name in refs_of(item, facts) if name in known])
+    return [commit for known in names.values() for commit in known.values()], drops
+
+
+def _commits_of(facts: WorkspaceFacts) -> dict[str, str]:
+    """Return all names of a workspace with their commits."""
+    name = facts.hash
+    commits = {checkpoint_ref(name, item.sequence): item.commit for item in facts.checkpoints}
+    commits |= {after_ref(name, number): commit for number, commit in facts.after.items()}
+    commits |= {session_ref(name, session): commit for session, commit in facts.sessions.items()}
+    commits |= {f"{REF_ROOT}/{name}/{rest}": commit for rest, commit in facts.others.items()}
+    if facts.base is not None:
+        commits[base_ref(name)] = facts.base
+    return commits
+
+
+def without(workspaces: Sequence[WorkspaceFacts], decisions: Sequence[Decision]) -> list[WorkspaceFacts]:
+    """Return the workspaces as they are once these decisions have been carried out."""
+    dropped = {(item.workspace, item.sequence) for item in decisions if item.target is Target.CHECKPOINT}
+    gone = {item.workspace for item in decisions if item.target is Target.WORKSPACE}
+    return [
+        replace(facts, checkpoints=tuple(c for c in facts.checkpoints if (facts.hash, c.sequence) not in dropped))
+        for facts in workspaces
+        if facts.hash not in gone
+    ]

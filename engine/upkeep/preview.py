@@ -1,0 +1,57 @@
+"""Planning a prune with its size cap, without dropping anything."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from engine.errors import EngineError
+from engine.store.opened import Store
+from engine.upkeep.drops import split_commits, without
+from engine.upkeep.facts import WorkspaceFacts, read_archives, read_workspaces, tree_bytes
+from engine.upkeep.objects import freed_by
+from engine.upkeep.report import PruneReport, over_cap_note
+from engine.upkeep.retention import Decision, PrunePlan, PrunePolicy, Target, enough, plan_prune, size_order
+
+
+def preview_prune(store: Store, policy: PrunePolicy, now: datetime) -> PruneReport:
+    """Plan as a prune would. What a drop frees is counted without repacking, so the size cap may list some too many."""
+    size = tree_bytes(store.layout.base)
+    try:
+        workspaces = read_workspaces(store.layout, store.git)
+        plan = plan_prune(workspaces, read_archives(store.layout), policy, now)
+        return _preview_sizes(store, policy, workspaces, plan, size)
+    except (EngineError, OSError) as error:
+        return PruneReport(dry_run=True, errors=(str(error),), before_bytes=size, after_bytes=size)
+
+
+def _preview_sizes(
+    store: Store, policy: PrunePolicy, workspaces: Sequence[WorkspaceFacts], plan: PrunePlan, size: int
+) -> PruneReport:
+    by_rule = [item for item in plan.decisions if item.target is not Target.ARCHIVE]
+    left = without(workspaces, by_rule)
+    cap = policy.max_size_bytes
+    order = [] if cap is None else size_order(left, cap)
+    kept, drops = split_commits(workspaces, [*by_rule, *order])
+    freed, kept_bytes = freed_by(store.git, kept, drops, with_kept=True)
+    objects = tree_bytes(os.path.join(store.layout.store, "objects"))
+    unreachable = max(objects - kept_bytes - sum(freed), 0)
+    store_bytes = tree_bytes(store.layout.store) - unreachable - sum(freed[: len(by_rule)])
+    archives = sum(item.size_bytes or 0 for item in plan.decisions if item.target is Target.ARCHIVE)
+    chosen: list[Decision] = []
+    notes: tuple[str, ...] = ()
+    if cap is not None and store_bytes > cap:
+        by_size = freed[len(by_rule) :]
+        count = enough(by_size, store_bytes - cap)
+        chosen = [replace(item, size_bytes=size) for item, size in zip(order[:count], by_size, strict=False)]
+        if sum(by_size) < store_bytes - cap:
+            notes = (over_cap_note(cap, store_bytes - cap - sum(by_size)),)
+    gone = unreachable + sum(freed[: len(by_rule) + len(chosen)]) + archives
+    return PruneReport(
+        dry_run=True,
+        decisions=(*plan.decisions, *chosen),
+        kept=plan.kept,
+        notes=notes,
+        before_bytes=size,
+        after_bytes=max(size - gone, 0),
+    )

@@ -1,0 +1,232 @@
+"""Doing what a prune decided: drop refs, reclaim their space, measure, and only then decide on more.
+
+Order that matters in a crash:
+
+1. ``.gc-pending`` names what is dropped;
+2. the refs go, all or none;
+3. the index, the ledger and at last the project file of a workspace that is gone go;
+4. git reclaims the space, holding the store's lock itself in case we are killed;
+5. ``.gc-pending`` goes.
+
+A crash after any step leaves a store that is whole; the next prune sees what is pending and goes on. The first step
+that fails ends the prune: more history is never dropped to make up for space that could not be reclaimed.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from engine.errors import EngineError
+from engine.host import durable
+from engine.store.index import drop_index
+from engine.store.opened import Store
+from engine.store.refs import update_refs
+from engine.upkeep.debris import remove_tree, set_aside, sweep
+from engine.upkeep.drops import refs_of, split_commits
+from engine.upkeep.facts import WorkspaceFacts, read_archives, read_workspaces, tree_bytes
+from engine.upkeep.marker import LastPrune, write_marker
+from engine.upkeep.objects import freed_by, read_bulk
+from engine.upkeep.preview import preview_prune
+from engine.upkeep.progress import Cancelled, Progress, Step, never, unheard
+from engine.upkeep.report import Outcome, PruneReport, over_cap_note
+from engine.upkeep.retention import Decision, Kept, PrunePolicy, Target, enough, plan_prune, size_order
+
+__all__ = ["Outcome", "PruneReport", "prune"]
+
+_GC_TIMEOUT_S = 3600.0
+
+
+@dataclass(slots=True)
+class _Done:
+    """What has happened so far."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    kept: tuple[Kept, ...] = ()
+    errors: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    swept: list[str] = field(default_factory=list)
+    cancelled: bool = False
+
+
+class _Stopped(Exception):  # noqa: N818 - internal signal
+    """The prune was cancelled between two steps."""
+
+
+def prune(
+    store: Store,
+    policy: PrunePolicy,
+    *,
+    now: datetime | None = None,
+    progress: Progress = unheard,
+    cancelled: Cancelled = never,
+) -> PruneReport:
+    """Drop what the policy says and reclaim the space; the marker is the caller's question (`marker.due`).
+
+    Args:
+        store: the store; nothing is made where there is none.
+        policy: the rules.
+        now: the time that ages are counted to.
+        progress: told about each step.
+        cancelled: asked between two steps.
+
+    Raises:
+        StoreBusy: somebody works in the store past the bounded wait; nothing was changed.
+    """
+    if not os.path.isdir(store.layout.base):
+        return PruneReport(policy.dry_run)
+    now = now or datetime.now(UTC)
+    if policy.dry_run:
+        with store.beside("a prune's preview"):
+            return preview_prune(store, policy, now)
+    with store.alone("a prune") as lock:
+        return _Prune(store, policy, now, lock, progress, cancelled).run()
+
+
+class _Prune:
+    """One prune, with the store to itself."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what one prune is made of
+        self, store: Store, policy: PrunePolicy, now: datetime, lock: int, progress: Progress, cancelled: Cancelled
+    ) -> None:
+        self._store = store
+        self._layout = store.layout
+        self._policy = policy
+        self._now = now
+        self._lock = lock
+        self._progress = progress
+        self._cancelled = cancelled
+        self._before_bytes = tree_bytes(self._layout.base)
+        self._done = _Done()
+
+    def run(self) -> PruneReport:
+        try:
+            self._work()
+        except _Stopped:
+            self._done.cancelled = True
+        except (EngineError, OSError) as error:
+            self._done.errors.append(str(error))
+        return self._finish()
+
+    def _work(self) -> None:
+        self._done.swept = sweep(self._layout)
+        workspaces = read_workspaces(self._layout, self._store.git)
+        plan = plan_prune(workspaces, read_archives(self._layout), self._policy, self._now)
+        self._done.kept = plan.kept
+        self._drop(workspaces, [item for item in plan.decisions if item.target is not Target.ARCHIVE])
+        for item in plan.decisions:
+            if item.target is Target.ARCHIVE:
+                self._drop_archive(item)
+        if self._pending() or not read_bulk(self._layout).compact:
+            self._reclaim()
+        self._fit()
+
+    def _drop(self, workspaces: Sequence[WorkspaceFacts], decisions: Sequence[Decision]) -> None:
+        """Drop refs in one transaction, then what belongs to workspaces that lost their last checkpoint."""
+        if not decisions:
+            return
+        self._go_on()
+        by_hash = {facts.hash: facts for facts in workspaces}
+        names = sorted({name for item in decisions for name in refs_of(item, by_hash[item.workspace or ""])})
+        self._note_pending(names)
+        update_refs(self._store.git, delete=names)
+        self._done.decisions += decisions
+        for item in decisions:
+            if item.target is Target.WORKSPACE and item.workspace is not None:
+                self._forget(item.workspace)
+        self._drop_idle_ledgers(by_hash.values(), decisions)
+        self._say("dropped", len(self._done.decisions), len(self._done.decisions))
+
+    def _forget(self, workspace_hash: str) -> None:
+        """Remove what the store knows of a workspace; its project file last, so that a crash leaves it findable."""
+        layout = self._layout
+        drop_index(layout.index(workspace_hash))
+        for path in (layout.ledger(workspace_hash), layout.lock(workspace_hash), layout.project(workspace_hash)):
+            durable.remove(path)
+
+    def _drop_idle_ledgers(self, workspaces: Iterable[WorkspaceFacts], decisions: Sequence[Decision]) -> None:
+        """Remove the ledger of a workspace without checkpoints: nothing is left that it could be compared with.
+
+        The numbers of its checkpoints begin anew, and what the ledger says of the old ones must not be read as theirs.
+        """
+        dropped = {(item.workspace, item.sequence) for item in decisions if item.target is Target.CHECKPOINT}
+        for facts in workspaces:
+            lost = [item for item in facts.checkpoints if (facts.hash, item.sequence) in dropped]
+            if lost and len(lost) == len(facts.checkpoints):
+                durable.remove(self._layout.ledger(facts.hash))
+
+    def _drop_archive(self, decision: Decision) -> None:
+        self._go_on()
+        remove_tree(set_aside(os.path.join(self._layout.base, decision.name)))
+        self._done.decisions.append(decision)
+        self._say("dropped", len(self._done.decisions), None)
+
+    def _reclaim(self) -> None:
+        """Let git delete every object that nothing names any more and pack the rest."""
+        self._go_on()
+        self._say("reclaiming space", 0, None)
+        self._store.git.run(["gc", "--prune=now", "--quiet"], timeout_s=_GC_TIMEOUT_S, keep_open=[self._lock])
+        durable.remove(self._layout.gc_pending)
+        self._say("reclaiming space", 1, 1)
+
+    def _fit(self) -> None:
+        """Bring the store under its cap, deciding on as many drops as are needed by what each of them frees."""
+        cap = self._policy.max_size_bytes
+        while cap is not None:
+            excess = tree_bytes(self._layout.store) - cap
+            if excess <= 0:
+                return
+            self._go_on()
+            workspaces = read_workspaces(self._layout, self._store.git)
+            order = size_order(workspaces, cap)
+            if not order:
+                self._done.notes.append(over_cap_note(cap, excess))
+                return
+            freed, _kept = freed_by(self._store.git, *split_commits(workspaces, order))
+            chosen = order[: enough(freed, excess)]
+            sized = [replace(item, size_bytes=size) for item, size in zip(chosen, freed, strict=False)]
+            self._drop(workspaces, sized)
+            self._reclaim()
+
+    def _pending(self) -> bool:
+        return os.path.exists(self._layout.gc_pending)
+
+    def _note_pending(self, names: Iterable[str]) -> None:
+        with open(self._layout.gc_pending, "ab", opener=_open_private) as pending:
+            pending.write("".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape"))
+            pending.flush()
+            os.fsync(pending.fileno())
+
+    def _go_on(self) -> None:
+        if self._cancelled():
+            raise _Stopped
+
+    def _say(self, what: str, done: int, total: int | None) -> None:
+        freed = self._before_bytes - tree_bytes(self._layout.base)
+        self._progress(Step(what, done, total, max(freed, 0)))
+
+    def _finish(self) -> PruneReport:
+        done = self._done
+        report = PruneReport(
+            dry_run=False,
+            decisions=tuple(done.decisions),
+            kept=done.kept,
+            errors=tuple(done.errors),
+            notes=tuple(done.notes),
+            swept=tuple(done.swept),
+            before_bytes=self._before_bytes,
+            after_bytes=tree_bytes(self._layout.base),
+            cancelled=done.cancelled,
+        )
+        if done.cancelled:
+            return report
+        last = LastPrune(self._now, len(report.decisions), report.freed_bytes, len(report.errors))
+        try:
+            write_marker(self._layout, last)
+        except OSError as error:
+            return replace(report, errors=(*report.errors, f"the time of this prune could not be noted: {error}"))
+        return report
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

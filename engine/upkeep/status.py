@@ -1,0 +1,109 @@
+"""What the store holds and how large it is, read beside whoever works in it: no lock is taken, nothing is made."""
+
+import os
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from engine.errors import EngineError
+from engine.store.opened import Store
+from engine.upkeep.facts import LegacyArchive, WorkspaceFacts, read_archives, read_workspaces, tree_bytes
+from engine.upkeep.marker import LastPrune, read_marker
+from engine.upkeep.objects import Bulk, read_bulk
+from engine.upkeep.projects import State
+
+__all__ = ["LegacyArchive", "ProjectStatus", "State", "StoreStatus", "read_projects", "read_status"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectStatus:
+    """One workspace in the store; ``workdir`` is ``None`` where its project file is missing or torn."""
+
+    hash: str
+    workdir: str | None
+    checkpoints: int
+    created_at: datetime | None
+    last_touch: datetime | None
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """The store as ``gateway checkpoints status`` shows it; sizes are what the files hold, in bytes.
+
+    ``dropped_refs`` are checkpoints dropped whose space the next prune reclaims. ``problem`` says why the workspaces
+    could not be read; the sizes are right all the same.
+    """
+
+    base: str
+    exists: bool
+    total_bytes: int = 0
+    store_bytes: int = 0
+    legacy: tuple[LegacyArchive, ...] = ()
+    projects: tuple[ProjectStatus, ...] = ()
+    dropped_refs: int = 0
+    objects: Bulk = field(default_factory=Bulk)
+    last_prune: LastPrune | None = None
+    problem: str | None = None
+
+    @property
+    def legacy_bytes(self) -> int:
+        """The size of all legacy archives."""
+        return sum(archive.size_bytes for archive in self.legacy)
+
+
+def read_status(store: Store) -> StoreStatus:
+    """Return what the store holds, most recently used workspace first; never raises for a damaged one."""
+    layout = store.layout
+    if not os.path.isdir(layout.base):
+        return StoreStatus(layout.base, exists=False)
+    projects: list[ProjectStatus] = []
+    problem = None
+    if layout.exists():
+        try:
+            projects = read_projects(store)
+        except EngineError as error:
+            problem = str(error)
+    return StoreStatus(
+        layout.base,
+        layout.exists(),
+        tree_bytes(layout.base),
+        tree_bytes(layout.store),
+        read_archives(layout),
+        tuple(projects),
+        _count_lines(layout.gc_pending),
+        read_bulk(layout),
+        read_marker(layout),
+        problem,
+    )
+
+
+def read_projects(store: Store) -> list[ProjectStatus]:
+    """Return the workspaces, most recently used first.
+
+    Raises:
+        GitFailed, GitUnavailable: the refs cannot be read.
+    """
+    if not store.layout.exists():
+        return []
+    found = [_status(facts) for facts in read_workspaces(store.layout, store.git)]
+    return sorted(found, key=lambda item: (-item.last_touch.timestamp() if item.last_touch else 0.0, item.hash))
+
+
+def _status(facts: WorkspaceFacts) -> ProjectStatus:
+    project = facts.project
+    return ProjectStatus(
+        facts.hash,
+        facts.workdir,
+        len(facts.checkpoints),
+        project.created_at if project else None,
+        project.last_touch if project else None,
+        facts.state,
+    )
+
+
+def _count_lines(path: str) -> int:
+    try:
+        with open(path, "rb") as stream:
+            return sum(1 for _line in stream)
+    except FileNotFoundError:
+        return 0
