@@ -1,0 +1,197 @@
+"""The tools as the engine offers them: each is understood first, then guarded, then run, then accounted for.
+
+A mistake of the agent (a missing file, a patch that does not fit, a path outside) comes back as a result that is not
+ok; nothing is raised for it.
+"""
+
+import codecs
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from engine.backends.base import StopSignal
+from engine.backends.registry import create_backend
+from engine.errors import ToolRefused
+from engine.guard import After, Before, Guard
+from engine.host.files import ContentChanged, Fault, Tree
+from engine.host.paths import PathUnsafe, display, resolve_inside
+from engine.model import ToolCall, ToolResult, Workspace
+from engine.tools.edits import Edit, apply_edits, edited_paths
+from engine.tools.files import prepare_write, read_file
+from engine.tools.patch import prepare_patch
+from engine.tools.shell import Understanding, Verdict, understand
+from engine.tools.terminal import describe
+
+DEFAULT_TIMEOUT_S = 600.0
+
+_MISTAKES = (ToolRefused, PathUnsafe, ContentChanged, OSError)
+_WILDCARDS = frozenset("*?[]{}")
+
+
+class Toolbox:
+    """Runs tools for one engine; thread-safe.
+
+    Args:
+        guard: takes the checkpoints and keeps the ledger.
+        user_home: what ``~`` means in a command.
+        command_env: the environment of commands, and all of it.
+        fault: called before each operation that changes a workspace file (fault injection).
+    """
+
+    def __init__(self, guard: Guard, user_home: str, command_env: Mapping[str, str], fault: Fault | None) -> None:
+        self._guard = guard
+        self._user_home = user_home
+        self._command_env = command_env
+        self._fault = fault
+        self._signals: dict[str, StopSignal] = {}
+        self._lock = threading.Lock()
+
+    def read_file(self, call: ToolCall, path: str) -> ToolResult:
+        """Return a file's text."""
+        try:
+            with self.open_tree(call.workspace) as tree:
+                return ToolResult(ok=True, text=read_file(tree, _resolve(call.workspace, path)).text)
+        except _MISTAKES as error:
+            return _mistake("read_file", path, error)
+
+    def write_file(self, call: ToolCall, path: str, content: bytes) -> ToolResult:
+        """Write a file exactly, taking the turn's checkpoint first."""
+
+        def prepare(tree: Tree) -> Sequence[Edit]:
+            return [prepare_write(tree, _resolve(call.workspace, path), content)]
+
+        return self._change(call, "write_file", path, prepare)
+
+    def patch(self, call: ToolCall, text: str) -> ToolResult:
+        """Apply a unified diff or search/replace edits, all or nothing, taking the turn's checkpoint first."""
+
+        def prepare(tree: Tree) -> Sequence[Edit]:
+            return prepare_patch(tree, text, lambda named: _resolve(call.workspace, named))
+
+        return self._change(call, "patch", "", prepare)
+
+    def _change(
+        self, call: ToolCall, tool: str, subject: str, prepare: Callable[[Tree], Sequence[Edit]]
+    ) -> ToolResult:
+        try:
+            with self._running(call) as signal, self.open_tree(call.workspace) as tree:
+                edits = prepare(tree)
+                named = edited_paths(edits)
+                subject = _several(named)
+                before = self._guard.before(call, f"before {tool}: {subject}", named, checkpoint=True)
+                try:
+                    _refuse_stopped(signal, tool)
+                    apply_edits(tree, edits)
+                finally:
+                    after = self._guard.after(call, before, named)
+        except _MISTAKES as error:
+            return _mistake(tool, subject, error)
+        return _result(after, ok=True, text=f"{tool}: {subject} written")
+
+    def terminal(
+        self,
+        call: ToolCall,
+        command: str,
+        *,
+        on_output: Callable[[str], None] | None = None,
+        timeout_s: float | None = None,
+    ) -> ToolResult:
+        """Run a shell command; what is not plainly read-only is captured before and after."""
+        workspace = call.workspace
+        understood = understand(command, cwd=workspace.cwd, root=workspace.root, home=self._user_home)
+        named = _named_files(workspace, understood)
+        decode = codecs.getincrementaldecoder("utf-8")("replace")
+        try:
+            backend = create_backend(call.backend)
+            with self._running(call) as signal:
+                before = self._before_command(call, command, understood, named, guarded=not backend.is_container)
+                try:
+                    ended = backend.run(
+                        command,
+                        workspace.cwd,
+                        self._command_env,
+                        timeout_s or DEFAULT_TIMEOUT_S,
+                        lambda piece: on_output(decode.decode(piece)) if on_output else None,
+                        signal,
+                    )
+                finally:
+                    after = self._guard.after(call, before, named)
+        except _MISTAKES as error:
+            return _mistake("terminal", command, error)
+        said = describe(ended)
+        return _result(after, ok=said.ok, text=said.text, exit_code=said.exit_code)
+
+    def _before_command(
+        self, call: ToolCall, command: str, understood: Understanding, named: Sequence[str], *, guarded: bool
+    ) -> Before:
+        reason = f"before terminal: {' '.join(command.split())}"
+        if understood.verdict is Verdict.READ_ONLY or not guarded:
+            return Before(None, None, reason)
+        return self._guard.before(call, reason, named, checkpoint=understood.verdict is Verdict.DESTRUCTIVE)
+
+    def stop(self, operation: str) -> bool:
+        """End what runs under an operation id and refuse whatever it would still write; whether it was running."""
+        with self._lock:
+            running = operation in self._signals
+            signal = self._signals.setdefault(operation, StopSignal())
+        signal.stop()
+        return running
+
+    @contextmanager
+    def open_tree(self, workspace: Workspace) -> Iterator[Tree]:
+        """Open the workspace's root."""
+        tree = Tree.open(workspace.root) if self._fault is None else Tree.open(workspace.root, self._fault)
+        with tree:
+            yield tree
+
+    @contextmanager
+    def _running(self, call: ToolCall) -> Iterator[StopSignal]:
+        """Be stoppable by the call's operation id; a stopped operation stays stopped."""
+        with self._lock:
+            signal = self._signals.setdefault(call.operation, StopSignal())
+        _refuse_stopped(signal, "the tool")
+        try:
+            yield signal
+        finally:
+            with self._lock:
+                if not signal.stopped:
+                    self._signals.pop(call.operation, None)
+
+
+def _refuse_stopped(signal: StopSignal, tool: str) -> None:
+    if signal.stopped:
+        raise ToolRefused(tool, "the turn was stopped; nothing more is changed")
+
+
+def _resolve(workspace: Workspace, named: str) -> str:
+    return resolve_inside(workspace.root, workspace.cwd, named)
+
+
+def _named_files(workspace: Workspace, understood: Understanding) -> list[str]:
+    """Return the paths below the root that a command names plainly, patterns left out."""
+    found = []
+    for named in understood.paths:
+        if _WILDCARDS & set(named):
+            continue
+        try:
+            path = _resolve(workspace, named)
+        except PathUnsafe:
+            continue
+        if path:
+            found.append(path)
+    return found
+
+
+def _several(paths: Sequence[str]) -> str:
+    shown = ", ".join(display(path) for path in paths[:3])
+    return f"{shown} (+{len(paths) - 3})" if len(paths) > 3 else shown  # noqa: PLR2004 - three names, as in the lists
+
+
+def _mistake(tool: str, subject: str, error: Exception) -> ToolResult:
+    if isinstance(error, OSError) and not isinstance(error, (ToolRefused, PathUnsafe)):
+        return ToolResult(ok=False, text=f"{tool}: {display(subject)}: {error.strerror or error}")
+    return ToolResult(ok=False, text=f"{tool}: {error}")
+
+
+def _result(after: After, *, ok: bool, text: str, exit_code: int | None = None) -> ToolResult:
+    return ToolResult(ok, text, after.notes, after.checkpoint, after.changes, after.stats, exit_code)
