@@ -65,7 +65,7 @@ class Engine:
         file_fault: called before each operation that changes a workspace file (fault injection).
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it must not find out for itself
         self,
         base: str,
         *,

@@ -42,7 +42,14 @@ from engine.restore.selection import (
     parse_selection,
     refuse_nested,
 )
-from engine.store.journal import JournalItem, RestoreJournal, clear_restore, read_restore, write_restore
+from engine.store.journal import (
+    JournalItem,
+    RestoreJournal,
+    clear_restore,
+    read_restore,
+    set_restore_aside,
+    write_restore,
+)
 from engine.store.ledger import Ledger, RestoreRecord, append_record
 from engine.store.objects import missing_objects
 from engine.store.opened import Store
@@ -251,14 +258,23 @@ class Restores:
         try:
             journal = read_restore(self._store.layout, workspace)
         except ValueError as error:
-            raise StoreDamaged(f"the journal of an interrupted restore of {workspace.root} ({error})") from error
+            aside = set_restore_aside(self._store.layout, workspace)
+            raise StoreDamaged(
+                f"the journal of an interrupted restore of {workspace.root} cannot be read ({error}); "
+                f"it is kept in {aside}"
+            ) from error
         if journal is None:
             return None
         known = self._store.ledger(workspace).restore_by(journal.token)
         held = {item.checkpoint.id: item for item in list_held(self._store, workspace)}
         target, safety = held.get(journal.target), held.get(journal.safety)
         if target is None or safety is None:
-            raise StoreDamaged(f"an interrupted restore of {workspace.root} names a checkpoint that is gone")
+            aside = set_restore_aside(self._store.layout, workspace)
+            gone = (journal.target if target is None else journal.safety)[:8]
+            raise StoreDamaged(
+                f"an interrupted restore of {workspace.root} needs checkpoint {gone}, which is gone; "
+                f"its plan is kept in {aside}"
+            )
         if known is not None:  # the crash came after step 4
             clear_restore(self._store.layout, workspace)
             return decode_report(known.report, target, safety)

@@ -3,6 +3,8 @@
 A restore's journal holds its whole plan. A command's note only says which turn was running and from which state.
 """
 
+import os
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +98,15 @@ def read_restore(layout: Layout, workspace: Workspace) -> RestoreJournal | None:
 def clear_restore(layout: Layout, workspace: Workspace) -> None:
     """Remove a restore's journal."""
     durable.remove(layout.journal(workspace.hash))
+
+
+def set_restore_aside(layout: Layout, workspace: Workspace) -> str:
+    """Put away a journal that can never be finished, so that it is reported once; return where it is kept."""
+    path = layout.journal(workspace.hash)
+    aside = f"{path}.{int(time.time())}.given-up"
+    os.rename(path, aside)
+    durable.sync_directory(os.path.dirname(path))
+    return aside
 
 
 def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> None:

@@ -88,7 +88,18 @@ class Layout:
         os.makedirs(self.base, 0o700, exist_ok=True)
         if fresh:
             self._set_legacy_aside()
-        for name in ("", "objects", "objects/info", "objects/pack", "refs", "info", "projects", "indexes", "ledgers", "journal"):
+        for name in (
+            "",
+            "objects",
+            "objects/info",
+            "objects/pack",
+            "refs",
+            "info",
+            "projects",
+            "indexes",
+            "ledgers",
+            "journal",
+        ):
             _ensure_directory(os.path.join(self.store, name))
         for name, content in (
             ("HEAD", _HEAD),
