@@ -103,7 +103,8 @@ class Guard:
         elif checkpoint:
             notes += gap_notes(_newly_named(captured, named))
         if not checkpoint:
-            write_running(self._store.layout, workspace, RunningNote(call.turn, reason, os.getpid(), _INSTANCE))
+            note = RunningNote(call.turn, reason, os.getpid(), _INSTANCE, captured.commit)
+            write_running(self._store.layout, workspace, note)
         return Before(captured, found, reason, notes)
 
     def after(self, call: ToolCall, before: Before, named: Sequence[str]) -> After:

@@ -113,7 +113,7 @@ class Git:
             raise GitUnavailable(f"{found} is version {match[0]}")
         return found
 
-    def run(  # noqa: PLR0913 - each is one thing that git can be given
+    def run(
         self,
         arguments: Sequence[str],
         *,

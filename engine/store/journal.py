@@ -42,13 +42,15 @@ class RestoreJournal:
 class RunningNote:
     """A command under way, not yet known to change anything: the state before it and what it would be called.
 
-    ``pid`` and ``instance`` name the process.
+    ``pid`` and ``instance`` name the process. ``commit`` is the state before it, which nothing else names once another
+    chat's capture has become the base.
     """
 
     turn: TurnRef
     reason: str
     pid: int
     instance: str
+    commit: str | None = None
 
 
 def write_restore(layout: Layout, workspace: Workspace, journal: RestoreJournal) -> None:
@@ -112,7 +114,13 @@ def set_restore_aside(layout: Layout, workspace: Workspace) -> str:
 def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> None:
     """Note that a command begins."""
     turn = [note.turn.chat, note.turn.session, note.turn.turn]
-    value = {"turn": turn, "reason": note.reason, "pid": note.pid, "instance": note.instance}
+    value = {
+        "turn": turn,
+        "reason": note.reason,
+        "pid": note.pid,
+        "instance": note.instance,
+        "commit": note.commit,
+    }
     durable.write_json(layout.running(workspace.hash), value)
 
 
@@ -120,11 +128,10 @@ def read_running(layout: Layout, workspace: Workspace) -> RunningNote | None:
     """Return the note of a command that has not ended, ``None`` also for a damaged one."""
     try:
         value: Any = durable.read_json(layout.running(workspace.hash))
-        return (
-            None
-            if value is None
-            else RunningNote(TurnRef(*value["turn"]), value["reason"], value["pid"], value["instance"])
-        )
+        if value is None:
+            return None
+        turn = TurnRef(*value["turn"])
+        return RunningNote(turn, value["reason"], value["pid"], value["instance"], value.get("commit"))
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -18,8 +18,12 @@ _CONFIG = b"""[core]
 \tbare = true
 \tlogAllRefUpdates = false
 \tcompression = 1
+\tcommitGraph = false
 [gc]
 \tauto = 0
+\twriteCommitGraph = false
+[repack]
+\twriteBitmaps = false
 [pack]
 \tthreads = 2
 """

@@ -37,6 +37,11 @@ def session_ref(workspace_hash: str, session_hash: str) -> str:
     return f"{REF_ROOT}/{workspace_hash}/sessions/{session_hash}"
 
 
+def running_ref(workspace_hash: str) -> str:
+    """Name the state before a command that is under way; the ref stands only while a gc runs."""
+    return f"{REF_ROOT}/{workspace_hash}/running"
+
+
 def list_refs(git: Git, prefix: str) -> list[RefRecord]:
     """Return the refs below a prefix, or the one of that name, ordered by name."""
     form = "%(refname)%00%(objectname)%00%(tree)%00%(contents)%00%01"

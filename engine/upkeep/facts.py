@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from engine.host.git import Git
 from engine.model import Workspace
-from engine.store.journal import read_restore
+from engine.store.journal import read_restore, read_running
 from engine.store.layout import REF_ROOT, Layout
 from engine.upkeep.projects import Project, State, doubt_of, read_project, state_of
 
@@ -35,8 +35,8 @@ class WorkspaceFacts:
 
     ``checkpoints`` are oldest first. ``after`` and ``sessions`` map the numbers and session hashes of those refs to
     their commits, ``others`` the names of any other kind. ``needed`` are checkpoints that an interrupted restore names.
-    ``in_use`` says why the workspace may not be deleted now. ``doubt`` says of an orphan why it cannot be taken for
-    deleted.
+    ``running`` is the state before a command that is under way or was cut off. ``in_use`` says why the workspace may
+    not be deleted now. ``doubt`` says of an orphan why it cannot be taken for deleted.
     """
 
     hash: str
@@ -48,6 +48,7 @@ class WorkspaceFacts:
     base: str | None = None
     others: Mapping[str, str] = field(default_factory=dict)
     needed: frozenset[str] = frozenset()
+    running: str | None = None
     in_use: str | None = None
     doubt: str | None = None
 
@@ -117,25 +118,39 @@ def _workspace(layout: Layout, name: str, refs: list[tuple[str, str]]) -> Worksp
         else:
             others[rest] = commit
     project = read_project(layout, name)
-    needed, in_use = _needed(layout, name)
+    under_way = _read_under_way(layout, name)
     ordered = tuple(sorted(checkpoints, key=lambda item: item.sequence))
     state = state_of(project)
     doubt = doubt_of(project) if project and state is State.ORPHAN else None
-    return WorkspaceFacts(name, project, state, ordered, after, sessions, base, others, needed, in_use, doubt)
+    return WorkspaceFacts(name, project, state, ordered, after, sessions, base, others, *under_way, doubt)
 
 
-def _needed(layout: Layout, name: str) -> tuple[frozenset[str], str | None]:
-    """Return the checkpoints an interrupted restore names, and why the whole workspace has to stay."""
+def _read_under_way(layout: Layout, name: str) -> tuple[frozenset[str], str | None, str | None]:
+    """Return the checkpoints an interrupted restore names, the state before a command, and why the workspace stays."""
     workspace = Workspace("", "", name)
+    note = read_running(layout, workspace)
+    running = note.commit if note else None
     try:
         journal = read_restore(layout, workspace)
     except ValueError:
-        return frozenset(), "the journal of an interrupted restore cannot be read"
+        return frozenset(), running, "the journal of an interrupted restore cannot be read"
     if journal is not None:
-        return frozenset({journal.target, journal.safety}), "a restore was interrupted and has to be finished first"
-    if os.path.exists(layout.running(name)):
-        return frozenset(), "a command is under way there, or was cut off"
-    return frozenset(), None
+        needed = frozenset({journal.target, journal.safety})
+        return needed, running, "a restore was interrupted and has to be finished first"
+    if note is not None and _is_alive(note.pid):
+        return frozenset(), running, f"a command is under way there (process {note.pid})"
+    return frozenset(), running, None
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether there is a process of that number; it may be another one, which only keeps more."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def read_archives(layout: Layout) -> tuple[LegacyArchive, ...]:

@@ -20,8 +20,9 @@ from datetime import UTC, datetime
 from engine.errors import EngineError
 from engine.host import durable
 from engine.store.index import drop_index
+from engine.store.objects import missing_objects
 from engine.store.opened import Store
-from engine.store.refs import update_refs
+from engine.store.refs import running_ref, update_refs
 from engine.upkeep.debris import remove_tree, set_aside, sweep
 from engine.upkeep.drops import refs_of, split_commits
 from engine.upkeep.facts import WorkspaceFacts, read_archives, read_workspaces, tree_bytes
@@ -86,7 +87,7 @@ def prune(
 class _Prune:
     """One prune, with the store to itself."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what one prune is made of
+    def __init__(
         self, store: Store, policy: PrunePolicy, now: datetime, lock: int, progress: Progress, cancelled: Cancelled
     ) -> None:
         self._store = store
@@ -141,7 +142,12 @@ class _Prune:
         """Remove what the store knows of a workspace; its project file last, so that a crash leaves it findable."""
         layout = self._layout
         drop_index(layout.index(workspace_hash))
-        for path in (layout.ledger(workspace_hash), layout.lock(workspace_hash), layout.project(workspace_hash)):
+        for path in (
+            layout.ledger(workspace_hash),
+            layout.running(workspace_hash),
+            layout.lock(workspace_hash),
+            layout.project(workspace_hash),
+        ):
             durable.remove(path)
 
     def _drop_idle_ledgers(self, workspaces: Iterable[WorkspaceFacts], decisions: Sequence[Decision]) -> None:
@@ -165,9 +171,20 @@ class _Prune:
         """Let git delete every object that nothing names any more and pack the rest."""
         self._go_on()
         self._say("reclaiming space", 0, None)
+        pins = self._pin_running()
         self._store.git.run(["gc", "--prune=now", "--quiet"], timeout_s=_GC_TIMEOUT_S, keep_open=[self._lock])
+        update_refs(self._store.git, delete=pins)
         durable.remove(self._layout.gc_pending)
         self._say("reclaiming space", 1, 1)
+
+    def _pin_running(self) -> list[str]:
+        """Name the states before commands that are under way, for the length of a gc; return those names."""
+        workspaces = read_workspaces(self._layout, self._store.git)
+        pins = {running_ref(facts.hash): facts.running for facts in workspaces if facts.running is not None}
+        lost = set(missing_objects(self._store.git, pins.values()))
+        update_refs(self._store.git, set_to=[(name, commit) for name, commit in pins.items() if commit not in lost])
+        left_over = [running_ref(facts.hash) for facts in workspaces if "running" in facts.others]
+        return sorted({*left_over, *(name for name, commit in pins.items() if commit not in lost)})
 
     def _fit(self) -> None:
         """Bring the store under its cap, deciding on as many drops as are needed by what each of them frees."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engine.checkpoints.scan import megabytes
 from engine.upkeep.retention import Decision, Kept
 
 
@@ -46,9 +47,8 @@ class PruneReport:
 
 def over_cap_note(cap_bytes: int, excess_bytes: int) -> str:
     """Return the sentence for a store that no rule can bring under its cap."""
-    mb = 1024 * 1024
     return (
-        f"the store stays {excess_bytes / mb:.1f} MB over its cap of {cap_bytes / mb:g} MB: every workspace "
+        f"the store stays {megabytes(excess_bytes)} over its cap of {megabytes(cap_bytes)}: every workspace "
         "keeps one checkpoint, and open sessions keep their beginning. Raise checkpoints.max_total_size_mb, or clear "
         "what is not needed: gateway checkpoints clear"
     )

@@ -12,11 +12,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
+from engine.checkpoints.scan import megabytes
 from engine.upkeep.facts import HeldRef, LegacyArchive, WorkspaceFacts
 from engine.upkeep.orphans import OrphanPreview, as_orphan
 from engine.upkeep.projects import State
 
-_MB = 1024 * 1024
+_DEFAULT_CAP_BYTES = 500 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class PrunePolicy:
 
     retention_days: float | None = 7.0
     max_snapshots: int | None = 20
-    max_size_bytes: int | None = 500 * _MB
+    max_size_bytes: int | None = _DEFAULT_CAP_BYTES
     live_sessions: frozenset[str] | None = None
     orphans: OrphanPreview | None = None
     rules: Mapping[str, WorkspaceRule] = field(default_factory=lambda: MappingProxyType({}))
@@ -251,7 +252,7 @@ def size_order(workspaces: Sequence[WorkspaceFacts], max_size_bytes: int) -> lis
     The workspaces that were used longest ago come first in each round. How much of it is dropped is decided by what
     each drop frees.
     """
-    reason = f"the store is over its cap of {max_size_bytes / _MB:g} MB"
+    reason = f"the store is over its cap of {megabytes(max_size_bytes)}"
     live = [facts for facts in workspaces if facts.state is State.LIVE]
     live.sort(key=lambda facts: (_touched(facts), facts.hash))
     queues = [(facts, droppable(facts)) for facts in live]
