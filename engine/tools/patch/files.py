@@ -1,0 +1,105 @@
+"""Applying one file's part of a unified diff to a draft: changing, making, removing, renaming, modes."""
+
+from engine.errors import ToolRefused
+from engine.host.paths import PathUnsafe, display
+from engine.tools.patch.draft import Draft
+from engine.tools.patch.hunks import apply_hunks
+from engine.tools.patch.unified import FilePatch
+
+_READ_BITS = 0o444
+_EXECUTE_BITS = 0o111
+
+
+def apply_file_patch(draft: Draft, patch: FilePatch) -> None:
+    """Work one file's part into a draft; ``ToolRefused`` where it does not fit."""
+    if patch.moves is not None:
+        _move(draft, patch)
+    elif patch.creates and patch.deletes:
+        raise ToolRefused(display(patch.new or patch.old or ""), "is both made and removed by this patch")
+    elif patch.creates:
+        _create(draft, patch)
+    else:
+        _change(draft, patch)
+
+
+def _create(draft: Draft, patch: FilePatch) -> None:
+    name = _new_name(patch)
+    path = draft.find(name)
+    if draft.content(path) is not None:
+        raise ToolRefused(display(path), "the patch makes this file, but it is there already")
+    draft.write(path, apply_hunks(display(path), b"", patch.hunks), _mode(draft.mode(path), patch))
+
+
+def _change(draft: Draft, patch: FilePatch) -> None:
+    path = _find_source(draft, patch)
+    content = draft.content(path)
+    if content is None:
+        _create(draft, patch)
+        return
+    changed = apply_hunks(display(path), content, patch.hunks)
+    if not patch.deletes:
+        draft.write(path, changed, _mode(draft.mode(path), patch))
+    elif changed:
+        raise ToolRefused(display(path), "the patch removes this file, but not all of its lines; it holds more by now")
+    else:
+        draft.remove(path)
+
+
+def _move(draft: Draft, patch: FilePatch) -> None:
+    if patch.old is None or patch.new is None:
+        raise ToolRefused(display(patch.new or patch.old or ""), f"the {patch.moves} lines name only one file")
+    source, target = draft.find(patch.old), draft.find(patch.new)
+    content = draft.content(source)
+    if content is None:
+        raise ToolRefused(display(source), "there is no such file")
+    if draft.content(target) is not None:
+        raise ToolRefused(display(target), f"the patch would {patch.moves} a file to this name, but it is taken")
+    draft.write(target, apply_hunks(display(source), content, patch.hunks), _mode(draft.mode(source), patch))
+    if patch.moves == "rename":
+        draft.remove(source)
+
+
+def _find_source(draft: Draft, patch: FilePatch) -> str:
+    """Return the file that is changed: for a plain diff the first of its names that there is.
+
+    A plain diff that makes a file may name it on both sides (``diff -N``); its path is then the new name's.
+    """
+    refused: ToolRefused | PathUnsafe | None = None
+    for name in _source_names(patch):
+        try:
+            path = draft.find(name)
+        except (ToolRefused, PathUnsafe) as error:
+            refused = refused or error
+            continue
+        if draft.content(path) is not None:
+            return path
+    if refused is not None:
+        raise refused
+    if not patch.git and not patch.deletes and [(hunk.start, hunk.old) for hunk in patch.hunks] == [(0, [])]:
+        return draft.find(_new_name(patch))
+    raise ToolRefused(display(patch.old or patch.new or ""), "there is no such file")
+
+
+def _source_names(patch: FilePatch) -> list[str]:
+    names = [name for name in (patch.old if patch.deletes else patch.new, patch.old) if name]
+    if patch.git:
+        return names[:1]
+    without = [name.partition("/")[2] for name in names if "/" in name.rstrip("/")]
+    marked = all(name.startswith(("a/", "b/")) for name in names)
+    found = [*without, *names] if marked else [*names, *without]
+    return [name for name in dict.fromkeys(found) if name]
+
+
+def _new_name(patch: FilePatch) -> str:
+    name = patch.new or patch.old
+    if name is None:
+        raise ToolRefused("this patch", "has a part that names no file")
+    return name[2:] if not patch.git and name.startswith("b/") else name
+
+
+def _mode(mode: int, patch: FilePatch) -> int:
+    """Apply a mode line, which knows no more than whether a file can be executed: by all who may read it."""
+    if patch.executable is None:
+        return mode
+    without = mode & ~_EXECUTE_BITS
+    return without | (mode & _READ_BITS) >> 2 if patch.executable else without
