@@ -36,7 +36,7 @@ def split_commits(
 ) -> tuple[list[str], list[list[str]]]:
     """Return the commits that stay and those of each decision."""
     by_hash = {facts.hash: facts for facts in workspaces}
-    names = {facts.hash: _commits_of(facts) for facts in workspaces}
+    names = {facts.hash: commits_of(facts) for facts in workspaces}
     drops = []
     for item in decisions:
         facts = by_hash[item.workspace or ""]
@@ -45,7 +45,7 @@ def split_commits(
     return [commit for known in names.values() for commit in known.values()], drops
 
 
-def _commits_of(facts: WorkspaceFacts) -> dict[str, str]:
+def commits_of(facts: WorkspaceFacts) -> dict[str, str]:
     """Return all names of a workspace with their commits."""
     name = facts.hash
     commits = {checkpoint_ref(name, item.sequence): item.commit for item in facts.checkpoints}
