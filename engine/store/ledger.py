@@ -67,6 +67,7 @@ class Ledger:
 
     records: list[Record] = field(default_factory=list)
     entries: dict[str, LedgerEntry] = field(default_factory=dict)
+    agent_wrote: bool = False
 
     @property
     def number(self) -> int:
@@ -75,12 +76,13 @@ class Ledger:
 
     @property
     def empty(self) -> bool:
-        """Whether no content of the agent's is known."""
-        return not any(entry.by_agent for entry in self.entries.values())
+        """Whether the agent never wrote anything, so that nothing tells its files from a person's."""
+        return not self.agent_wrote
 
     def add(self, record: Record) -> None:
         """Take a record into the sum."""
         self.records.append(record)
+        self.agent_wrote = self.agent_wrote or isinstance(record, WriteRecord)
         self.entries.update(_entries_of(record))
 
     def as_of(self, number: int) -> dict[str, LedgerEntry]:

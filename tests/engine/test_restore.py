@@ -268,6 +268,19 @@ def test_empty_ledger_means_a_full_restore_and_says_so(lab: Lab) -> None:
     assert report.ledger_empty
 
 
+def test_ledger_is_not_empty_after_everything_was_taken_back(lab: Lab) -> None:
+    lab.edit("a.py", "one\n")
+    lab.write("a.py", "two\n")
+    report = lab.rollback()
+    lab.edit("a.py", "by hand\n")
+
+    again = lab.undo_restore(report)
+
+    assert not again.ledger_empty
+    assert lab.read("a.py") == "by hand\n"
+    assert paths(again.kept) == ["a.py"]
+
+
 def test_restored_bytes_ignore_every_attribute_and_filter(lab: Lab) -> None:
     lab.git("init", "-q")
     marker = lab.home / "marker"
