@@ -45,6 +45,7 @@ from engine.store.layout import Layout, workspace_hash
 from engine.store.opened import Store
 from engine.store.refs import find_ref, session_ref, update_refs
 from engine.toolbox import Toolbox
+from engine.upkeep.keeper import Keeper
 
 _NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
 
@@ -63,6 +64,8 @@ class Engine:
         git_timeout_s: deadline of one git command in seconds.
         before_git: called with the arguments before each git process (fault injection).
         file_fault: called before each operation that changes a workspace file (fault injection).
+
+    ``upkeep`` shows, prunes, clears and verifies the store.
     """
 
     def __init__(  # noqa: PLR0913 - what it must not find out for itself
@@ -87,6 +90,7 @@ class Engine:
         own = OwnDirectories([os.path.dirname(lock) if lock_path is None else layout.base, layout.base])
         self._restores = Restores(self._store, own, file_fault)
         self._guard = Guard(self._store, own, self._restores)
+        self.upkeep = Keeper(self._store)
         self._toolbox = Toolbox(self._guard, user_home, command_env, file_fault)
 
     # --- workspaces

@@ -1,0 +1,63 @@
+"""Everything upkeep offers, over one store: state, prune, orphans, clear, verify."""
+
+from engine.store.opened import Store
+from engine.upkeep.clear import ClearPreview, ClearReport, clear_archives, clear_store, preview_clear
+from engine.upkeep.marker import due
+from engine.upkeep.orphans import OrphanPreview, read_orphans
+from engine.upkeep.progress import Cancelled, Progress, never, unheard
+from engine.upkeep.prune import prune
+from engine.upkeep.report import PruneReport
+from engine.upkeep.retention import PrunePolicy
+from engine.upkeep.status import ProjectStatus, StoreStatus, read_projects, read_status
+from engine.upkeep.verify import VerifyReport, verify
+
+
+class Keeper:
+    """Keeps one store; what each method raises is said where it is written, in the module of its noun."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def status(self) -> StoreStatus:
+        """Return what the store holds; takes no lock and never raises for a damaged one."""
+        return read_status(self._store)
+
+    def projects(self) -> list[ProjectStatus]:
+        """Return the workspaces in the store, most recently used first."""
+        return read_projects(self._store)
+
+    def prune_due(self, min_interval_hours: float) -> bool:
+        """Whether the last prune is longer ago than this."""
+        return due(self._store.layout, min_interval_hours)
+
+    def prune(self, policy: PrunePolicy, *, progress: Progress = unheard, cancelled: Cancelled = never) -> PruneReport:
+        """Drop what the policy says and reclaim the space; with ``policy.dry_run`` only say what would be dropped.
+
+        Raises:
+            StoreBusy: somebody works in the store past the bounded wait; nothing was changed.
+        """
+        return prune(self._store, policy, progress=progress, cancelled=cancelled)
+
+    def orphans(self) -> OrphanPreview:
+        """Return the workspaces whose directory is observably gone, to be shown before `PrunePolicy.orphans` drops them."""
+        return read_orphans(self._store)
+
+    def preview_clear(self) -> ClearPreview:
+        """Return what `clear` would lose."""
+        return preview_clear(self._store)
+
+    def clear(self, *, give_up_interrupted: bool = False) -> ClearReport:
+        """Delete every checkpoint of every workspace; the lock file stays.
+
+        Raises:
+            StoreBusy: somebody works in the store past the bounded wait; nothing was changed.
+        """
+        return clear_store(self._store, give_up_interrupted=give_up_interrupted)
+
+    def clear_archives(self) -> ClearReport:
+        """Delete the archives of the older layout."""
+        return clear_archives(self._store)
+
+    def verify(self, *, progress: Progress = unheard, cancelled: Cancelled = never) -> VerifyReport:
+        """Prove that everything listed can be restored."""
+        return verify(self._store, progress=progress, cancelled=cancelled)
