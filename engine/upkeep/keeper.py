@@ -39,7 +39,7 @@ class Keeper:
         return prune(self._store, policy, progress=progress, cancelled=cancelled)
 
     def orphans(self) -> OrphanPreview:
-        """Return the workspaces whose directory is observably gone, to be shown before `PrunePolicy.orphans` drops them."""
+        """Return the workspaces whose directory is observably gone, to be shown before they are dropped."""
         return read_orphans(self._store)
 
     def preview_clear(self) -> ClearPreview:
