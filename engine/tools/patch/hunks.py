@@ -27,7 +27,8 @@ def _place(subject: str, lines: list[bytes], done: int, hunk: Hunk) -> tuple[int
     """Find where a hunk fits, at ``done`` or after it; return the place and both sides as they fit there."""
     adapted = (adapt_newlines(hunk.old, lines), adapt_newlines(hunk.new, lines))
     if not hunk.old:
-        return _place_by_number(subject, lines, done, hunk), [], adapted[1]
+        # No line tells what line ends the diff was made with: those of its header do.
+        return _place_by_number(subject, lines, done, hunk), [], adapted[1] if hunk.windows else hunk.new
     for old, new in ((hunk.old, hunk.new), adapted):
         if hunk.start is not None and hunk.start >= done and lines[hunk.start : hunk.start + len(old)] == old:
             return hunk.start, old, new

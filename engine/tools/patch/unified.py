@@ -24,15 +24,17 @@ _MODES = {b"100644", b"100755"}
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """The lines that have to stand in the file and those that come there instead.
+    r"""The lines that have to stand in the file and those that come there instead.
 
-    ``start`` is the index of the first one by the header, ``None`` where the header has no numbers.
+    ``start`` is the index of the first one by the header, ``None`` where the header has no numbers. ``windows`` says
+    that the header itself ends in ``\r\n``: the text of the diff was converted, so its line ends mean nothing.
     """
 
     header: str
     start: int | None
     old: list[bytes]
     new: list[bytes]
+    windows: bool = False
 
 
 @dataclass(slots=True)
@@ -145,10 +147,11 @@ class _Reader:
         if numbers is None and not _UNNUMBERED.match(header):
             raise self._refusal("is no hunk header; write @@ -LINE,COUNT +LINE,COUNT @@, or only @@ @@")
         counts = None if numbers is None else [int(numbers.group(2) or 1), int(numbers.group(4) or 1)]
+        windows = self._lines[self._at].endswith(b"\r\n")
         old, new = self._read_body(counts)
         # An empty side is numbered by the line before it (POSIX diff, "Unified Output").
         start = None if numbers is None else int(numbers.group(1)) - (1 if old else 0)
-        self._files[-1].hunks.append(Hunk(show_line(header), start, old, new))
+        self._files[-1].hunks.append(Hunk(show_line(header), start, old, new, windows))
 
     def _read_body(self, counts: list[int] | None) -> tuple[list[bytes], list[bytes]]:
         """Read the lines of a hunk, as many as its header counts, or as there are."""

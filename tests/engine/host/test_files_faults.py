@@ -240,9 +240,8 @@ def test_a_file_that_appears_or_changes_during_the_write_wins(operation: Operati
         (root / "theirs").rename(root / path)
 
     number = operation.steps.index("install")
-    with Tree.open(str(root), Trap(number, interfere)) as tree:
-        with pytest.raises(ContentChanged):
-            operation.run(tree)
+    with Tree.open(str(root), Trap(number, interfere)) as tree, pytest.raises(ContentChanged):
+        operation.run(tree)
 
     assert (root / path).read_bytes() == b"theirs"
     assert [name for name in os.listdir(root / "d") if name.startswith(TEMP_PREFIX)] == []
