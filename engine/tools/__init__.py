@@ -1,0 +1,1 @@
+"""What an agent runs: shell commands, and reading, writing and patching files."""

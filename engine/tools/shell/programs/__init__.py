@@ -1,0 +1,1 @@
+"""What each known program does with the words it is given."""
