@@ -5,7 +5,6 @@ again holds for that chat only. Progress is best effort: only the latest is show
 """
 
 import logging
-import math
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -41,7 +40,6 @@ class _Line:
 
     stored: bool = True
     progress: str | None = None
-    shown_at: float = -math.inf
     finished: deque[tuple[int, str]] = field(default_factory=deque)
     stirred: anyio.Event = field(default_factory=anyio.Event)
 
@@ -62,6 +60,8 @@ class Delivery:
         self._clock = clock
         self._first_delay_s = first_delay_s
         self._lines: dict[Place, _Line] = {}
+        self._unserved: list[tuple[Place, _Line]] = []
+        self._called = anyio.Event()
         self._group: TaskGroup | None = None
         self._idle = anyio.Event()
         self._idle.set()
@@ -102,7 +102,11 @@ class Delivery:
                 for place in await self._outbox.places():
                     self.wake(place)
                 task_status.started()
-                await anyio.sleep_forever()
+                while True:
+                    await self._called.wait()
+                    self._called = anyio.Event()
+                    while self._unserved:
+                        group.start_soon(self._serve, *self._unserved.pop(0))
             finally:
                 self._group = None
 
@@ -119,7 +123,9 @@ class Delivery:
             line = self._lines[place] = _Line()
             if self._idle.is_set():
                 self._idle = anyio.Event()
-            self._group.start_soon(self._serve, place, line)
+            # Started by `run`: progress comes from callbacks of the event loop too, where no task can be started.
+            self._unserved.append((place, line))
+            self._called.set()
         return line
 
     async def _serve(self, place: Place, line: _Line) -> None:
@@ -157,18 +163,16 @@ class Delivery:
         return reply
 
     async def _show(self, place: Place, line: _Line, adapter: Adapter) -> None:
-        """Show the latest progress, not too often; a clearing never waits."""
-        rest_s = line.shown_at + PROGRESS_EVERY_S - anyio.current_time()
-        if line.progress and rest_s > 0:
-            line.stirred = anyio.Event()
-            with anyio.move_on_after(rest_s):
-                await line.stirred.wait()
-            return
-        text, line.progress, line.shown_at = line.progress or "", None, anyio.current_time()
+        """Show the latest progress, then rest, unless something comes that does not wait."""
+        text, line.progress = line.progress or "", None
+        line.stirred = anyio.Event()
         await self._best_effort(lambda: adapter.progress(place, text), place)
+        if text:
+            with anyio.move_on_after(PROGRESS_EVERY_S):
+                await line.stirred.wait()
 
     async def _send(self, reply: Reply, adapter: Adapter) -> None:
-        await anyio.sleep((reply.next_attempt_at - self._clock()).total_seconds())
+        await anyio.sleep(max(0.0, (reply.next_attempt_at - self._clock()).total_seconds()))
         try:
             with anyio.fail_after(SEND_LIMIT_S):
                 await adapter.send(reply.message)

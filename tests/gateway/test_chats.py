@@ -153,12 +153,18 @@ async def test_turns_of_a_chat_run_one_after_the_other(memory: Memory, platform:
 
 
 async def test_a_turn_waits_for_the_running_one(memory: Memory, platform: Platform, desk: Desk):
-    async with open_chats(memory, platform, desk) as chats:
+    async with open_chats(memory, platform, desk, moment_s=0.0) as chats:
         await chats.write("one")
         await desk.wait_running("one")
         await chats.write("two")
-        await anyio.wait_all_tasks_blocked()
-        assert desk.handled == ["one"]
+        # The clock of another chat's command has run out by now, and so would that of a turn.
+        await chats.write("elsewhere", THERE)
+        await desk.wait_running("elsewhere")
+        await chats.write("/list", THERE)
+        await platform.wait_sent("answer to /list", place=THERE)
+        desk.may_end["elsewhere"].set()
+        assert desk.handled[:2] == ["one", "elsewhere"]
+        assert "two" not in desk.handled
         assert chats.hub.waiting(HERE) == 1
 
         desk.may_end["one"].set()
@@ -206,6 +212,26 @@ async def test_a_short_wait_is_not_worth_a_message(memory: Memory, platform: Pla
         await platform.wait_finished("e2")
 
     assert platform.sent() == ["end of one", "end of two"]
+
+
+async def test_only_a_wait_that_goes_on_is_told(memory: Memory, platform: Platform, desk: Desk):
+    """A turn whose time came before the notice, and a command at its moment's wait, get none."""
+    async with open_chats(memory, platform, desk, said_after_s=0.05) as chats:
+        await chats.write("one")
+        await desk.wait_running("one")
+        await chats.write("two")
+        desk.may_end["one"].set()
+        await desk.wait_running("two")
+        await chats.write("/list")
+
+        await chats.write("first", THERE)
+        await desk.wait_running("first")
+        await chats.write("second", THERE)
+        await platform.wait_for(lambda seen: any("Queued" in text for text in seen.sent(THERE)))
+
+        assert platform.sent(HERE) == ["end of one"]
+        for text in ("two", "first", "second"):
+            desk.may_end[text].set()
 
 
 async def test_immediate_commands_are_answered_while_a_turn_runs(memory: Memory, platform: Platform, desk: Desk):

@@ -8,8 +8,9 @@ import anyio
 import pytest
 
 from adapters.contract import Outbound, Part, Place, SendFailed
-from gateway.delivery import GIVE_UP_AFTER, Delivery
+from gateway.delivery import GIVE_UP_AFTER, PROGRESS_EVERY_S, Delivery
 from gateway.state.memory import Memory, open_memory
+from gateway.state.outbox import Outbox, Reply
 from tests.gateway.platform_kit import HERE, THERE, Platform
 
 
@@ -277,6 +278,41 @@ async def test_a_reply_that_was_sent_is_noted_even_when_the_disk_is_full_just_th
 
     assert platform.attempts == 1
     assert await states(memory) == ["sent"]
+
+
+async def test_a_reply_stored_while_the_outbox_is_being_asked_is_sent(memory: Memory, platform: Platform):
+    """The sender has read that nothing is left when the reply is written: it must not end before it looks again."""
+
+    class Slow(Outbox):
+        late: Outbound | None = reply("late")
+
+        async def next(self, place: Place) -> Reply | None:
+            found = await super().next(place)
+            if found is None and self.late is not None:
+                message, self.late = self.late, None
+                await delivery.post(message)
+            return found
+
+    delivery = Delivery(Slow(memory.database, memory.instance, memory.clock), [platform])
+    async with anyio.create_task_group() as group:
+        await group.start(delivery.run)
+        delivery.wake(HERE)
+        await delivery.idle()
+        group.cancel_scope.cancel()
+
+    assert platform.sent() == ["late"]
+
+
+async def test_progress_keeps_a_pace(memory: Memory, platform: Platform):
+    times = []
+    async with delivering(memory, platform) as delivery:
+        for text in ("one", "two", "three"):
+            delivery.progress(HERE, text)
+            await platform.wait_for(lambda seen, text=text: ("progress", HERE, text) in seen.seen)
+            times.append(anyio.current_time())
+
+    assert times[1] - times[0] >= 0.9 * PROGRESS_EVERY_S
+    assert times[2] - times[1] >= 0.9 * PROGRESS_EVERY_S
 
 
 async def test_senders_end_when_nothing_is_left(memory: Memory, platform: Platform):

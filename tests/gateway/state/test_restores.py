@@ -14,7 +14,7 @@ CHECKPOINT = "c" * 40
 SAFETY = "5" * 40
 
 
-async def restore(  # noqa: PLR0913
+async def restore(
     memory: Memory,
     session: Session,
     new_head: int | None,
@@ -199,6 +199,19 @@ async def test_a_note_is_not_read_on_the_branch_it_speaks_of(memory: Memory, ses
     await restore(memory, session, second.id)
 
     assert await words(memory, session) == ["one", "two"]
+
+
+async def test_a_note_of_a_restore_that_was_undone_is_not_read_any_more(memory: Memory, session: Session):
+    """Also when the head comes back to the place where it was written."""
+    first, _ = await turn(memory, session, "one"), await turn(memory, session, "two")
+    done = await restore(memory, session, first.id, note="rolled back")
+    await restore(memory, session, done.old_head, kind=RestoreKind.REDO, undoes=done)
+
+    await restore(memory, session, first.id, kind=RestoreKind.UNDO, note="undone")
+
+    assert await words(memory, session) == ["one", "undone"]
+    third = await turn(memory, session, "three")
+    assert await memory.messages.notes_before(third.id) == ["undone"]
 
 
 async def test_a_restore_of_files_tells_the_agent_and_leaves_the_conversation(memory: Memory, session: Session):
