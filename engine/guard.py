@@ -5,35 +5,37 @@ A checkpoint never stands in a tool's way: when one cannot be taken, the reason 
 
 import logging
 import os
-import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from engine.changes import NO_WRITES, compare_rows, written_as_planned
 from engine.checkpoints.capture import Captured, capture
 from engine.checkpoints.diff import change_stats
 from engine.checkpoints.history import Held, Purpose, covering, gap_notes, keep_after, list_held, take
 from engine.checkpoints.manifest import covers
 from engine.checkpoints.source import is_secret_name
 from engine.errors import EngineError
+from engine.host.files import Tree
+from engine.host.leftovers import remove_leftovers
 from engine.model import (
     Change,
     ChangeStats,
     Checkpoint,
     CheckpointKind,
-    EntryKind,
+    Entry,
     Gap,
     GapReason,
     ToolCall,
+    TurnRef,
     Workspace,
 )
 from engine.restore.restores import OwnDirectories, Restores
-from engine.store.index import Row
-from engine.store.journal import RunningNote, clear_running, read_running, write_running
+from engine.store.journal import INSTANCE, RunningNote, clear_running, is_alive, read_running, write_running
 from engine.store.ledger import WriteRecord, append_record
+from engine.store.objects import find_tree
 from engine.store.opened import Store
 
 _LOG = logging.getLogger(__name__)
-_INSTANCE = secrets.token_hex(8)
 
 # Beyond this many paths a comparison takes the whole trees: a command line has a limit, and counting is as good.
 _MOST_NAMED_PATHS = 400
@@ -73,7 +75,15 @@ class Guard:
         self._own = own
         self._restores = restores
 
-    def before(self, call: ToolCall, reason: str, named: Sequence[str], *, checkpoint: bool) -> Before:
+    def before(
+        self,
+        call: ToolCall,
+        reason: str,
+        named: Sequence[str],
+        *,
+        checkpoint: bool,
+        writes: Mapping[str, Entry | None] = NO_WRITES,
+    ) -> Before:
         """Capture the state before a tool.
 
         Args:
@@ -81,17 +91,26 @@ class Guard:
             reason: what the checkpoint is for, as in "before write_file: app.py".
             named: paths below the root that the tool names; captured even where rules hide them.
             checkpoint: take the turn's checkpoint now; otherwise only if the tool turns out to change something.
+            writes: what the tool is about to put where, as far as that is known.
         """
         if not call.guarded:
             return Before(None, None, reason)
         try:
             with self._store.use(call.workspace, "a checkpoint"):
-                return self._before(call, reason, named, checkpoint=checkpoint)
+                return self._before(call, reason, named, writes, checkpoint=checkpoint)
         except (EngineError, OSError, ValueError) as error:
             _LOG.warning("no checkpoint before a tool: %s", error)
             return Before(None, None, reason, (f"no checkpoint was taken: {error}",))
 
-    def _before(self, call: ToolCall, reason: str, named: Sequence[str], *, checkpoint: bool) -> Before:
+    def _before(
+        self,
+        call: ToolCall,
+        reason: str,
+        named: Sequence[str],
+        writes: Mapping[str, Entry | None],
+        *,
+        checkpoint: bool,
+    ) -> Before:
         workspace = call.workspace
         notes = self.settle(workspace)
         captured = self.capture(workspace, named)
@@ -102,9 +121,8 @@ class Guard:
             notes += captured.notes + gap_notes(captured.gaps)
         elif checkpoint:
             notes += gap_notes(_newly_named(captured, named))
-        if not checkpoint:
-            note = RunningNote(call.turn, reason, os.getpid(), _INSTANCE, captured.commit)
-            write_running(self._store.layout, workspace, note)
+        note = RunningNote(call.turn, reason, os.getpid(), INSTANCE, captured.commit, writes)
+        write_running(self._store.layout, workspace, note)
         return Before(captured, found, reason, notes)
 
     def after(self, call: ToolCall, before: Before, named: Sequence[str]) -> After:
@@ -131,25 +149,32 @@ class Guard:
             found = self._take(workspace, state, Purpose(CheckpointKind.TURN, before.reason, call.turn), held)
             notes += state.notes + gap_notes(state.gaps)
         notes += gap_notes(_new_gaps(state, captured))
-        stats = self._note(call, found, changes, captured) if changes else None
+        stats = self._note(workspace, call.turn, found, changes, captured)
         clear_running(self._store.layout, workspace)
         return After(changes, found.checkpoint if found and changes else _taken(before), stats, notes)
 
     def _note(
-        self, call: ToolCall, found: Held | None, changes: Sequence[Change], captured: Captured
+        self,
+        workspace: Workspace,
+        turn: TurnRef,
+        found: Held | None,
+        changes: Sequence[Change],
+        captured: Captured,
     ) -> ChangeStats | None:
-        workspace = call.workspace
+        """Write down what a tool changed; return what its turn changed so far."""
+        if not changes:
+            return None
         ledger = self._store.ledger(workspace)
         stats = None
         if found is not None:
             keep_after(self._store, workspace, found.checkpoint.sequence, captured)
-            earlier = {path for write in ledger.writes_of([call.turn.turn]) for path in write.changes}
+            earlier = {path for write in ledger.writes_of([turn.turn]) for path in write.changes}
             stats = self._stats(found.tree, captured.tree, earlier | {change.path for change in changes})
         record = WriteRecord(
             ledger.number + 1,
-            call.turn.chat,
-            call.turn.session,
-            call.turn.turn,
+            turn.chat,
+            turn.session,
+            turn.turn,
             found.checkpoint.id if found else None,
             captured.commit,
             {change.path: change.after for change in changes},
@@ -169,20 +194,34 @@ class Guard:
         if report is not None:
             notes = (f"an interrupted restore to checkpoint {report.target.id[:8]} was finished",)
         running = read_running(self._store.layout, workspace)
-        if running is not None and not _is_alive(running):
-            notes += self._promote(workspace, running)
+        if running is not None and not is_alive(running):
+            notes += self._settle_tool(workspace, running)
+            clear_running(self._store.layout, workspace)
         return notes
 
-    def _promote(self, workspace: Workspace, running: RunningNote) -> tuple[str, ...]:
-        """Make the state before a command that a crash ended a checkpoint, since the command may have changed files."""
-        index = self._store.index(workspace)
-        if index.base is not None and index.base_tree is not None:
-            state = Captured(index.base, index.base_tree, {}, index.rows, frozenset(), (), frozenset())
-            held = list_held(self._store, workspace)
-            if covering(held, state, running.turn) is None:
-                self._take(workspace, state, Purpose(CheckpointKind.TURN, running.reason, running.turn), held)
-        clear_running(self._store.layout, workspace)
-        return (f"a command was cut off by the end of the service; the state {running.reason} is a checkpoint",)
+    def _settle_tool(self, workspace: Workspace, running: RunningNote) -> tuple[str, ...]:
+        """Account for a tool that a crash ended: the state before it is a checkpoint, what it wrote is the agent's.
+
+        Only what stands exactly as the tool was to write it is taken for the agent's; whatever else differs may be a
+        person's doing since, and is theirs.
+        """
+        before = self._store.index(workspace)
+        tree = running.commit and find_tree(self._store.git, running.commit)
+        if running.commit is None or tree is None:
+            return ()
+        rows = before.rows if before.base == running.commit else {}
+        state = Captured(running.commit, tree, {}, rows, frozenset(), (), frozenset())
+        held = list_held(self._store, workspace)
+        found = covering(held, state, running.turn)
+        if found is None:
+            found = self._take(workspace, state, Purpose(CheckpointKind.TURN, running.reason, running.turn), held)
+        if rows and running.writes:
+            with Tree.open(workspace.root) as files:
+                remove_leftovers(files, running.writes)
+            captured = self.capture(workspace, running.writes)
+            changes = compare_rows(rows, captured.rows, captured.gaps)
+            self._note(workspace, running.turn, found, written_as_planned(changes, running.writes), captured)
+        return (f"the service ended during a tool; the state {running.reason} is checkpoint {found.checkpoint.id[:8]}",)
 
     def capture(self, workspace: Workspace, named: Iterable[str] = ()) -> Captured:
         """Capture a workspace and note what was named and could not be captured. The caller holds ``store.use``."""
@@ -216,25 +255,6 @@ class Guard:
             return taken.checkpoint, True, notes + captured.notes + gap_notes(captured.gaps)
 
 
-def compare_rows(before: dict[str, Row], after: dict[str, Row], gaps: Iterable[Gap]) -> tuple[Change, ...]:
-    """Return what differs between two captures, leaving out what the second one could not capture."""
-    unknown = frozenset(gap.path for gap in gaps)
-    changes = []
-    for path in sorted(before.keys() | after.keys()):
-        old, new = before.get(path), after.get(path)
-        if old is new or covers(unknown, path):
-            continue
-        old_entry, new_entry = old.entry if old else None, new.entry if new else None
-        if old_entry == new_entry or EntryKind.REPOSITORY in (_kind(old), _kind(new)):
-            continue
-        changes.append(Change(path, old_entry, new_entry))
-    return tuple(changes)
-
-
-def _kind(row: Row | None) -> EntryKind | None:
-    return row.entry.kind if row else None
-
-
 def _taken(before: Before) -> Checkpoint | None:
     return before.checkpoint.checkpoint if before.checkpoint else None
 
@@ -259,18 +279,3 @@ def _is_hidden(workspace: Workspace, captured: Captured, path: str) -> bool:
 def _hidden_gap(path: str) -> Gap:
     secret = is_secret_name(path.rpartition("/")[2])
     return Gap(path, GapReason.SECRET if secret else GapReason.EXCLUDED)
-
-
-def _is_alive(note: RunningNote) -> bool:
-    """Whether the process that began a command still lives; in a container a new one may have the same number."""
-    if note.instance == _INSTANCE:
-        return True
-    if note.pid == os.getpid():
-        return False
-    try:
-        os.kill(note.pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -11,12 +11,13 @@ from contextlib import contextmanager
 
 from engine.backends.base import StopSignal
 from engine.backends.registry import create_backend
+from engine.checkpoints.scan import blob_oid
 from engine.errors import ToolRefused
 from engine.guard import After, Before, Guard
 from engine.host.files import ContentChanged, Fault, Tree
 from engine.host.paths import PathUnsafe, display, resolve_inside
-from engine.model import ToolCall, ToolResult, Workspace
-from engine.tools.edits import Edit, apply_edits, edited_paths
+from engine.model import Entry, EntryKind, ToolCall, ToolResult, Workspace
+from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths
 from engine.tools.files import prepare_write, read_file
 from engine.tools.patch import prepare_patch
 from engine.tools.shell import Understanding, Verdict, understand
@@ -70,15 +71,14 @@ class Toolbox:
 
         return self._change(call, "patch", "", prepare)
 
-    def _change(
-        self, call: ToolCall, tool: str, subject: str, prepare: Callable[[Tree], Sequence[Edit]]
-    ) -> ToolResult:
+    def _change(self, call: ToolCall, tool: str, subject: str, prepare: Callable[[Tree], Sequence[Edit]]) -> ToolResult:
         try:
             with self._running(call) as signal, self.open_tree(call.workspace) as tree:
                 edits = prepare(tree)
                 named = edited_paths(edits)
                 subject = _several(named)
-                before = self._guard.before(call, f"before {tool}: {subject}", named, checkpoint=True)
+                reason = f"before {tool}: {subject}"
+                before = self._guard.before(call, reason, named, checkpoint=True, writes=_planned(edits))
                 try:
                     _refuse_stopped(signal, tool)
                     apply_edits(tree, edits)
@@ -180,6 +180,13 @@ def _named_files(workspace: Workspace, understood: Understanding) -> list[str]:
         if path:
             found.append(path)
     return found
+
+
+def _planned(edits: Sequence[Edit]) -> dict[str, Entry | None]:
+    return {
+        edit.path: Entry(EntryKind.FILE, edit.mode, blob_oid(edit.content)) if isinstance(edit, FileEdit) else None
+        for edit in edits
+    }
 
 
 def _several(paths: Sequence[str]) -> str:

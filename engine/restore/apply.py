@@ -84,11 +84,12 @@ def _restore(tree: Tree, reader: ObjectReader, item: JournalItem) -> None:
         _restore_directory(tree, item, signature, state)
         return
     tree.ensure_parents(item.path)
+    was_directory = item.now is not None and item.now.kind is EntryKind.DIRECTORY
     if state is not None and state.kind is EntryKind.DIRECTORY:
-        if item.now is None or item.now.kind is not EntryKind.DIRECTORY or not tree.remove_directory(item.path):
+        if not was_directory or not tree.remove_directory(item.path):
             raise ContentChanged(item.path, signature)
         signature, state = None, None
-    else:
+    elif not (was_directory and state is None):  # a crash may have come between removing it and what takes its place
         _require(item, signature, state)
     _put(tree, reader, item.path, target, signature, state)
 

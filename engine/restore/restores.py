@@ -21,6 +21,7 @@ from engine.checkpoints.capture import Captured, capture, look
 from engine.checkpoints.history import Held, Purpose, find_held, list_held, take
 from engine.errors import BadSelection, EngineError, NestedRepositoryRefused, SafetyFailed, StoreDamaged
 from engine.host.files import Fault, Tree
+from engine.host.leftovers import remove_leftovers
 from engine.model import (
     CheckpointKind,
     EntryKind,
@@ -278,6 +279,8 @@ class Restores:
         if known is not None:  # the crash came after step 4
             clear_restore(self._store.layout, workspace)
             return decode_report(known.report, target, safety)
+        with self._open_tree(workspace) as tree:
+            remove_leftovers(tree, (item.path for item in journal.items))
         return self._perform(workspace, target, safety, journal, resumed=True)
 
     def outcome(self, workspace: Workspace, token: str) -> RestoreReport | None:

@@ -1,11 +1,14 @@
 """What is under way in a workspace, written down before it begins so that the next start can finish it.
 
-A restore's journal holds its whole plan. A command's note only says which turn was running and from which state.
+A restore's journal holds its whole plan. A tool's note says which turn was running and from which state,
+and what it was to write, where that is known.
 """
 
 import os
+import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine.host import durable
@@ -40,10 +43,10 @@ class RestoreJournal:
 
 @dataclass(frozen=True, slots=True)
 class RunningNote:
-    """A command under way, not yet known to change anything: the state before it and what it would be called.
+    """A tool under way: the state before it and what a checkpoint of that state would be called.
 
     ``pid`` and ``instance`` name the process. ``commit`` is the state before it, which nothing else names once another
-    chat's capture has become the base.
+    chat's capture has become the base. ``writes`` is what a file tool is about to put where; a command's is empty.
     """
 
     turn: TurnRef
@@ -51,6 +54,7 @@ class RunningNote:
     pid: int
     instance: str
     commit: str | None = None
+    writes: Mapping[str, Entry | None] = field(default_factory=dict)
 
 
 def write_restore(layout: Layout, workspace: Workspace, journal: RestoreJournal) -> None:
@@ -112,7 +116,7 @@ def set_restore_aside(layout: Layout, workspace: Workspace) -> str:
 
 
 def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> None:
-    """Note that a command begins."""
+    """Note that a tool begins."""
     turn = [note.turn.chat, note.turn.session, note.turn.turn]
     value = {
         "turn": turn,
@@ -120,22 +124,43 @@ def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> No
         "pid": note.pid,
         "instance": note.instance,
         "commit": note.commit,
+        "writes": {path: encode_entry(entry) for path, entry in note.writes.items()},
     }
     durable.write_json(layout.running(workspace.hash), value)
 
 
 def read_running(layout: Layout, workspace: Workspace) -> RunningNote | None:
-    """Return the note of a command that has not ended, ``None`` also for a damaged one."""
+    """Return the note of a tool that has not ended, ``None`` also for a damaged one."""
     try:
         value: Any = durable.read_json(layout.running(workspace.hash))
         if value is None:
             return None
-        turn = TurnRef(*value["turn"])
-        return RunningNote(turn, value["reason"], value["pid"], value["instance"], value.get("commit"))
-    except (ValueError, KeyError, TypeError):
+        writes = {path: decode_entry(entry) for path, entry in value["writes"].items()}
+        process = (value["pid"], value["instance"])
+        return RunningNote(TurnRef(*value["turn"]), value["reason"], *process, value["commit"], writes)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def clear_running(layout: Layout, workspace: Workspace) -> None:
     """Note that it has ended."""
     durable.remove(layout.running(workspace.hash))
+
+
+INSTANCE = secrets.token_hex(8)
+"""Names this process; in a container a new one may have the number of the old."""
+
+
+def is_alive(note: RunningNote) -> bool:
+    """Whether the process that began a tool still lives."""
+    if note.instance == INSTANCE:
+        return True
+    if note.pid == os.getpid():
+        return False
+    try:
+        os.kill(note.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

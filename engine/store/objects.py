@@ -171,6 +171,14 @@ def list_tree(git: Git, tree: str) -> dict[str, tuple[str, str]]:
     return listing
 
 
+def find_tree(git: Git, commit: str) -> str | None:
+    """Return the tree of a commit, ``None`` if the store does not hold it."""
+    try:
+        return git.run(["rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}"]).decode("ascii").strip()
+    except GitFailed:
+        return None
+
+
 def missing_objects(git: Git, oids: Iterable[str]) -> list[str]:
     """Return those ids that the store does not hold."""
     wanted = sorted(set(oids))

@@ -284,7 +284,9 @@ def test_ledger_is_not_empty_after_everything_was_taken_back(lab: Lab) -> None:
 def test_restored_bytes_ignore_every_attribute_and_filter(lab: Lab) -> None:
     lab.git("init", "-q")
     marker = lab.home / "marker"
-    lab.edit(".gitattributes", "* text=auto\n*.bat eol=crlf\n*.c ident\n*.txt working-tree-encoding=UTF-16\n*.bin filter=f\n")
+    lab.edit(
+        ".gitattributes", "* text=auto\n*.bat eol=crlf\n*.c ident\n*.txt working-tree-encoding=UTF-16\n*.bin filter=f\n"
+    )
     lab.git("config", "filter.f.clean", f"touch {marker}")
     lab.git("config", "filter.f.smudge", f"touch {marker}")
     lab.git("config", "filter.f.required", "true")
@@ -332,7 +334,19 @@ def test_directory_modes_links_and_empty_directories_come_back(lab: Lab) -> None
     assert snapshot(lab.root) == before
 
 
-NAMES = ["new\nline", "ta\tb", 'qu"ote', "trailing ", "-dash", ":colon", "[1].py", "back\\slash", "漢字", "\udcff\udcfe", "a'b"]
+NAMES = [
+    "new\nline",
+    "ta\tb",
+    'qu"ote',
+    "trailing ",
+    "-dash",
+    ":colon",
+    "[1].py",
+    "back\\slash",
+    "漢字",
+    "\udcff\udcfe",
+    "a'b",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -481,7 +495,8 @@ def test_selection_that_reaches_a_nested_repository_is_refused(lab: Lab, selecti
 
 
 @pytest.mark.parametrize(
-    "selection", [["a.py"], ["*.py"], [":(glob)**/*.py"], [":(exclude)libs/tool"], [".", ":(exclude)libs/tool"], [":!libs"]]
+    "selection",
+    [["a.py"], ["*.py"], [":(glob)**/*.py"], [":(exclude)libs/tool"], [".", ":(exclude)libs/tool"], [":!libs"]],
 )
 def test_selection_beside_a_nested_repository_restores(lab: Lab, selection: list[str]) -> None:
     lab.edit("a.py", "one\n")
@@ -558,7 +573,18 @@ def test_no_program_of_a_nested_repository_runs(lab: Lab, program: str) -> None:
 
 @pytest.mark.parametrize(
     "selection",
-    ["../x", "a/../../x", "/etc/passwd", "a\0b", ".git/config", "sub/.GIT/x", "missing.py", "*.nothing", ":(attr:x)a", ""],
+    [
+        "../x",
+        "a/../../x",
+        "/etc/passwd",
+        "a\0b",
+        ".git/config",
+        "sub/.GIT/x",
+        "missing.py",
+        "*.nothing",
+        ":(attr:x)a",
+        "",
+    ],
 )
 def test_selection_that_cannot_be_used_changes_nothing(lab: Lab, selection: str) -> None:
     lab.edit("a.py", "one\n")

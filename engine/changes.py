@@ -1,0 +1,44 @@
+"""What changed between two captures, and which of it is a tool's doing."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from engine.checkpoints.manifest import covers, iter_parents
+from engine.model import Change, Entry, EntryKind, Gap
+from engine.store.index import Row
+
+NO_WRITES: Mapping[str, Entry | None] = MappingProxyType({})
+
+
+def compare_rows(before: dict[str, Row], after: dict[str, Row], gaps: Iterable[Gap]) -> tuple[Change, ...]:
+    """Return what differs between two captures, leaving out what the second one could not capture."""
+    unknown = frozenset(gap.path for gap in gaps)
+    changes = []
+    for path in sorted(before.keys() | after.keys()):
+        old, new = before.get(path), after.get(path)
+        if old is new or covers(unknown, path):
+            continue
+        old_entry, new_entry = old.entry if old else None, new.entry if new else None
+        if old_entry == new_entry or EntryKind.REPOSITORY in (_kind(old), _kind(new)):
+            continue
+        changes.append(Change(path, old_entry, new_entry))
+    return tuple(changes)
+
+
+def _kind(row: Row | None) -> EntryKind | None:
+    return row.entry.kind if row else None
+
+
+def written_as_planned(changes: Iterable[Change], writes: Mapping[str, Entry | None]) -> tuple[Change, ...]:
+    """Return those changes that are exactly what a tool was to write, and the directories it made for them."""
+    parents = {parent for path in writes for parent in iter_parents(path)}
+    return tuple(
+        change
+        for change in changes
+        if (change.path in writes and writes[change.path] == change.after)
+        or (change.path in parents and change.before is None and _is_directory(change.after))
+    )
+
+
+def _is_directory(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind is EntryKind.DIRECTORY
