@@ -77,7 +77,7 @@ async def take_back(context: CommandContext, turn_id: int | None) -> TakenBack:
 
 async def _conversation_only(context: CommandContext, turn: Turn, why: str) -> TakenBack:
     moved = await move_conversation(context, Move(RestoreKind.UNDO, turn.parent_id))
-    said = f"✅ Took back the last turn: {_quoted(turn)}\\nOnly the conversation moved: {why}.\\n"
+    said = f"✅ Took back the last turn: {_quoted(turn)}\nOnly the conversation moved: {why}.\n"
     return TakenBack(turn, say(said + conversation_said(moved, files=False)), complete=True)
 
 
