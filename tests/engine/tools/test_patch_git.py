@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from engine.host.files import Tree
@@ -103,6 +103,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 
 @given(trees, trees, options)
+@example(  # git means the content before by what it copies from
+    {"a": (b"\n", False)}, {"a": (b"", False), "b": (b"\r\n", False)}, ["-c", "core.quotePath=true", "-C", "-U3"]
+)
+@example({"a": (b"\n", False)}, {"a": (b"", False), "b": (b"\n", False)}, ["-c", "core.quotePath=true", "-C", "-U3"])
 def test_any_change_that_git_describes_is_made(
     repository: Repository,
     tmp_path_factory: pytest.TempPathFactory,

@@ -124,6 +124,15 @@ def test_mailed_patches_follow_each_other(root: Path, apply: Callable[[str], Non
     assert (root / "rows").read_bytes().startswith(b"ROW 1\nrow 2\n")
 
 
+def test_a_later_mail_renames_what_an_earlier_one_changed(root: Path, apply: Callable[[str], None]) -> None:
+    rename = "diff --git a/app.py b/main.py\nsimilarity index 100%\nrename from app.py\nrename to main.py\n"
+
+    apply(f"{CHANGE}-- \n2.43.0\n\n{rename}-- \n2.43.0\n\n")
+
+    assert (root / "main.py").read_bytes() == b"one\nTWO\nand a half\nthree\nfour\nfive\n"
+    assert not (root / "app.py").exists()
+
+
 def test_hunks_move_together_to_the_only_place_they_fit(root: Path, apply: Callable[[str], None]) -> None:
     (root / "rows").write_bytes(b"new at the top\n" * 3 + ROWS)
 
