@@ -2,7 +2,7 @@
 
 Only swept with the store to oneself and only when old: every git of ours has ended by then, because none may run as
 long, and one that outlives its process (a gc) still holds the store's lock. A git that a person runs by hand holds
-no lock of ours, which is what the age is for.
+no lock of ours, which is what the age is for. The note of a gc names its process, so it need not be old.
 """
 
 import os
@@ -14,13 +14,15 @@ from collections.abc import Iterator
 
 from engine.host.durable import TEMPORARY_PREFIX, sync_directory
 from engine.store.layout import Layout
+from engine.upkeep.processes import is_alive
 
 STALE_S = 3600.0
 """How old debris has to be in seconds: longer than any git command of ours may run."""
 
 _DELETING_PREFIX = ".deleting-"
 _SCRATCH_PREFIX = ".rehearsal-"
-_LOCKS = re.compile(r".*\.lock|gc\.pid")
+_GC_NOTE = "gc.pid"
+_LOCKS = re.compile(r".*\.lock|gc\.pid|packed-refs\.new")
 _PARTIAL = re.compile(r"tmp_.*|\.tmp-.*|incoming-.*")
 _CRASH = re.compile(r"fast_import_crash_\d+")
 _FAST_IMPORT_KEEP = b"fast-import"
@@ -31,7 +33,7 @@ def sweep(layout: Layout, now_s: float | None = None) -> list[str]:
     horizon = (time.time() if now_s is None else now_s) - STALE_S
     swept = []
     for path in _find(layout):
-        if _changed_at(path) < horizon:
+        if _changed_at(path) < horizon or _is_note_of_ended_gc(path):
             _remove(path)
             swept.append(os.path.relpath(path, layout.base))
     return sorted(swept)
@@ -80,6 +82,18 @@ def _changed_at(path: str) -> float:
         return os.lstat(path).st_mtime
     except FileNotFoundError:
         return float("inf")
+
+
+def _is_note_of_ended_gc(path: str) -> bool:
+    """Whether this is a gc's note and its process has ended; git itself would believe a zombie for twelve hours."""
+    if os.path.basename(path) != _GC_NOTE:
+        return False
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            pid, host = stream.read(1024).split(maxsplit=1)
+    except (OSError, ValueError):
+        return False
+    return pid.isdecimal() and host.strip() == os.uname().nodename and not is_alive(int(pid), "git")
 
 
 def _remove(path: str) -> None:

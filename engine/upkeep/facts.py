@@ -14,6 +14,7 @@ from engine.host.git import Git
 from engine.model import Workspace
 from engine.store.journal import read_restore, read_running
 from engine.store.layout import REF_ROOT, Layout
+from engine.upkeep.processes import is_alive
 from engine.upkeep.projects import Project, State, doubt_of, read_project, state_of
 
 _HASH = re.compile(r"[0-9a-f]{16}")
@@ -137,20 +138,9 @@ def _read_under_way(layout: Layout, name: str) -> tuple[frozenset[str], str | No
     if journal is not None:
         needed = frozenset({journal.target, journal.safety})
         return needed, running, "a restore was interrupted and has to be finished first"
-    if note is not None and _is_alive(note.pid):
+    if note is not None and is_alive(note.pid):
         return frozenset(), running, f"a command is under way there (process {note.pid})"
     return frozenset(), running, None
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether there is a process of that number; it may be another one, which only keeps more."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def read_archives(layout: Layout) -> tuple[LegacyArchive, ...]:

@@ -24,7 +24,7 @@ from engine.store.objects import missing_objects
 from engine.store.opened import Store
 from engine.store.refs import running_ref, update_refs
 from engine.upkeep.debris import remove_tree, set_aside, sweep
-from engine.upkeep.drops import refs_of, split_commits
+from engine.upkeep.drops import refs_of, split_commits, without
 from engine.upkeep.facts import WorkspaceFacts, read_archives, read_workspaces, tree_bytes
 from engine.upkeep.marker import LastPrune, write_marker
 from engine.upkeep.objects import freed_by, read_bulk
@@ -114,7 +114,9 @@ class _Prune:
         workspaces = read_workspaces(self._layout, self._store.git)
         plan = plan_prune(workspaces, read_archives(self._layout), self._policy, self._now)
         self._done.kept = plan.kept
-        self._drop(workspaces, [item for item in plan.decisions if item.target is not Target.ARCHIVE])
+        decisions = [item for item in plan.decisions if item.target is not Target.ARCHIVE]
+        self._drop(workspaces, decisions)
+        self._drop_idle_ledgers(without(workspaces, decisions))
         for item in plan.decisions:
             if item.target is Target.ARCHIVE:
                 self._drop_archive(item)
@@ -129,13 +131,13 @@ class _Prune:
         self._go_on()
         by_hash = {facts.hash: facts for facts in workspaces}
         names = sorted({name for item in decisions for name in refs_of(item, by_hash[item.workspace or ""])})
-        self._note_pending(names)
+        if names:
+            self._note_pending(names)
         update_refs(self._store.git, delete=names)
         self._done.decisions += decisions
         for item in decisions:
             if item.target is Target.WORKSPACE and item.workspace is not None:
                 self._forget(item.workspace)
-        self._drop_idle_ledgers(by_hash.values(), decisions)
         self._say("dropped", len(self._done.decisions), len(self._done.decisions))
 
     def _forget(self, workspace_hash: str) -> None:
@@ -150,15 +152,13 @@ class _Prune:
         ):
             durable.remove(path)
 
-    def _drop_idle_ledgers(self, workspaces: Iterable[WorkspaceFacts], decisions: Sequence[Decision]) -> None:
+    def _drop_idle_ledgers(self, workspaces: Iterable[WorkspaceFacts]) -> None:
         """Remove the ledger of a workspace without checkpoints: nothing is left that it could be compared with.
 
         The numbers of its checkpoints begin anew, and what the ledger says of the old ones must not be read as theirs.
         """
-        dropped = {(item.workspace, item.sequence) for item in decisions if item.target is Target.CHECKPOINT}
         for facts in workspaces:
-            lost = [item for item in facts.checkpoints if (facts.hash, item.sequence) in dropped]
-            if lost and len(lost) == len(facts.checkpoints):
+            if not facts.checkpoints and facts.in_use is None:
                 durable.remove(self._layout.ledger(facts.hash))
 
     def _drop_archive(self, decision: Decision) -> None:

@@ -140,7 +140,7 @@ def _plan_workspace(
     decisions += _plan_leftovers(facts)
     alive = len(facts.sessions) - len(sessions)
     if alive:
-        kept.append(Kept(_label(facts), f"{expiry}, but {_sessions(alive)} still open there", facts.hash))
+        kept.append(Kept(_label(facts), f"{expiry}, but {_sessions(alive)} still open", facts.hash))
     else:
         decisions.append(_workspace(facts, Rule.RETENTION, expiry))
 
@@ -222,9 +222,7 @@ def _plan_leftovers(facts: WorkspaceFacts) -> list[Decision]:
     """Drop the states after turns whose checkpoint is gone."""
     known = {item.sequence for item in facts.checkpoints}
     return [
-        Decision(
-            Rule.LEFTOVER, Target.AFTER, str(number), "its checkpoint is gone", facts.hash, facts.workdir, number
-        )
+        Decision(Rule.LEFTOVER, Target.AFTER, str(number), "its checkpoint is gone", facts.hash, facts.workdir, number)
         for number in facts.after
         if number not in known
     ]
@@ -241,9 +239,7 @@ def _plan_archive(
     age = now - archive.archived_at
     if age > timedelta(days=policy.retention_days):
         reason = f"set aside {age.days} days ago, kept for {policy.retention_days:g}"
-        decisions.append(
-            Decision(Rule.RETENTION, Target.ARCHIVE, archive.name, reason, size_bytes=archive.size_bytes)
-        )
+        decisions.append(Decision(Rule.RETENTION, Target.ARCHIVE, archive.name, reason, size_bytes=archive.size_bytes))
 
 
 def size_order(workspaces: Sequence[WorkspaceFacts], max_size_bytes: int) -> list[Decision]:
