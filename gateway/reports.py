@@ -79,7 +79,7 @@ def files_said(report: RestoreReport, again: str) -> str:
         lines.append("  No file had to be changed.")
     if report.kept:
         lines += [
-            f"↷ Kept your hand-edits: {names([PathNote(note.path) for note in report.kept])}",
+            f"↷ Kept your hand-edits: {names(_bare(report.kept))}",
             f"  Use {again} to restore those too.",
         ]
     if report.other_chats:
@@ -157,17 +157,27 @@ def note_for_agent(report: RestoreReport | None, moved: Moved, what: str) -> str
     return " ".join(told)
 
 
+def _sorted(notes: Sequence[PathNote]) -> tuple[PathNote, ...]:
+    return tuple(sorted(notes, key=lambda note: note.path))
+
+
+def _bare(notes: Sequence[PathNote]) -> tuple[PathNote, ...]:
+    """Leave out why: that a hand-edit was edited by hand goes without saying."""
+    return tuple(PathNote(note.path) for note in notes)
+
+
 def _was(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
 def _done(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:
-    return (("Restored", report.restored), ("Removed", report.deleted))
+    # The engine names them in the order of its work; people look for a name.
+    return (("Restored", _sorted(report.restored)), ("Removed", _sorted(report.deleted)))
 
 
 def _left(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:
     return (
-        ("Kept as edited by the user", report.kept),
+        ("Kept as edited by the user", _bare(report.kept)),
         ("Kept as changed by other chats", report.other_chats),
         ("Not captured", report.not_captured),
         ("Could not be restored", report.failed),

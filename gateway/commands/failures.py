@@ -23,6 +23,8 @@ from gateway.render import name, names, one_line
 DETAIL_CHARACTERS = 300
 """Characters of a program's own message inside a sentence."""
 
+_VERIFY = "run on the gateway's machine: gateway checkpoints verify"
+
 HOW_TO_TURN_ON = """\
 Checkpoints are off here, so nothing can be taken back. Turn them on with one of these:
 
@@ -64,13 +66,16 @@ def _detail(text: str) -> str:
 def _git_failed(error: GitFailed) -> str:
     what = "took too long and was stopped" if error.timed_out else "failed"
     said = f": {_detail(error.detail).rstrip('.')}" if error.detail else ""
-    return f"The checkpoint store did not answer: git {_detail(error.command)} {what}{said}. Try again."
+    return (
+        f"The checkpoint store did not answer: git {_detail(error.command)} {what}{said}. Try again; if it stays so, "
+        f"{_VERIFY}"
+    )
 
 
 def _store_damaged(error: StoreDamaged) -> str:
     return (
         f"The checkpoint store is damaged: {_detail(error.what)}. Nothing was changed. "
-        "Run on the gateway's machine: gateway checkpoints verify"
+        f"{_VERIFY[0].upper()}{_VERIFY[1:]}"
     )
 
 

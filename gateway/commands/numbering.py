@@ -52,6 +52,11 @@ def resolve(word: str, known: Sequence[Checkpoint], shown: Sequence[str]) -> Nam
     for checkpoint in known:
         if checkpoint.id == wanted:
             return Named(checkpoint, word if shown else wanted[:SHORT_ID])
+    if not known:
+        raise NoSuchCheckpoint(
+            f"Checkpoint {number} of the list, {wanted[:SHORT_ID]}, is gone: the store holds no checkpoint of this "
+            "workspace any more. It was cleared, deleted or pruned by age. Nothing was changed."
+        )
     raise NoSuchCheckpoint(
         f"Checkpoint {number} of the list, {wanted[:SHORT_ID]}, was pruned since. /rollback shows the list."
     )

@@ -30,7 +30,12 @@ class Redo:
             said = conversation_said(moved, files=False) or "Nothing had to be brought back.\n"
             return Outcome((say(f"✅ Undid the last restore.\n{said}Files are as they were: it had changed none.\n"),))
         workspace = await guarded_workspace(context)
-        plan = await context.engine.plan_restore(workspace, last.safety_id, chat=turn_ref(context.session, 0).chat)
+        plan = await context.engine.plan_restore(
+            workspace,
+            last.safety_id,
+            selection=await _touched_beside_nested(context, workspace, last),
+            chat=turn_ref(context.session, 0).chat,
+        )
         report, moved = await restore(context, plan, move)
         again = everything_command(f"/rollback {last.safety_id[:SHORT_ID]}", report)
         return Outcome((restored_reply(report, again, moved),))

@@ -1,0 +1,196 @@
+"""A gateway in this process, with a real engine and database, and people who write to it.
+
+Only the platform is ours: it hands messages in and keeps what is sent.
+"""
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from adapters.contract import Attachment, Button, Inbound, Outbound, Place, Receive
+from engine.api import Engine
+from gateway.agents.base import Agent
+from gateway.agents.direct import DirectAgent
+from gateway.chats import Hub
+from gateway.config.settings import Settings
+from gateway.conversations import Conversations, Services, Wishes
+from gateway.delivery import Delivery
+from gateway.offload import Offload
+from gateway.recovery import recover
+from gateway.state.memory import Memory, open_memory
+from gateway.turns import TurnRunner
+from gateway.workspaces import Workspaces
+from gateway.writers import Writers
+
+PLATFORM = "test"
+COMMAND_ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
+PATIENCE_S = 30.0
+
+
+@dataclass
+class Platform:
+    """An adapter that remembers what it was given, by the message it answers."""
+
+    name: str = PLATFORM
+    sent: list[Outbound] = field(default_factory=list)
+    ended: dict[str, anyio.Event] = field(default_factory=dict)
+    shown: list[str] = field(default_factory=list)
+
+    async def run(self, receive: Receive) -> None:
+        await anyio.sleep_forever()
+
+    async def send(self, message: Outbound) -> None:
+        self.sent.append(message)
+
+    async def progress(self, place: Place, text: str) -> None:
+        self.shown.append(text)
+
+    async def finished(self, place: Place, event_id: str) -> None:
+        self.ended.setdefault(event_id, anyio.Event()).set()
+
+
+@dataclass(frozen=True)
+class Answered:
+    """All replies to one message."""
+
+    replies: tuple[Outbound, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(reply.plain_text for reply in self.replies)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @property
+    def files(self) -> list[Attachment]:
+        return [file for reply in self.replies for file in reply.files]
+
+    @property
+    def buttons(self) -> list[Button]:
+        return [button for reply in self.replies for button in reply.buttons]
+
+
+@dataclass
+class Gateway:
+    """A running gateway."""
+
+    memory: Memory
+    engine: Engine
+    hub: Hub
+    delivery: Delivery
+    platform: Platform
+    run: str = field(default_factory=lambda: secrets.token_hex(4))
+    events: int = 0
+
+    def chat(self, name: str = "main") -> "Chat":
+        return Chat(self, Place(PLATFORM, name))
+
+
+@dataclass
+class Chat:
+    """One chat of a running gateway."""
+
+    gateway: Gateway
+    place: Place
+
+    async def send(self, text: str, *, edited: bool = False, user: str = "ann") -> str:
+        """Hand a message in and return its event; it is stored, not yet answered."""
+        self.gateway.events += 1
+        event_id = f"{self.gateway.run}-{self.gateway.events}"
+        await self.gateway.hub.receive(Inbound(self.place, user, event_id, text, edited=edited))
+        return event_id
+
+    async def answer_to(self, event_id: str) -> Answered:
+        """Wait until a message is dealt with."""
+        ended = self.gateway.platform.ended.setdefault(event_id, anyio.Event())
+        with anyio.fail_after(PATIENCE_S):
+            await ended.wait()
+        return Answered(tuple(message for message in self.gateway.platform.sent if message.reply_to == event_id))
+
+    async def answer_later(self, event_id: str) -> Answered:
+        """Wait for what is said to a message of an earlier process."""
+        with anyio.fail_after(PATIENCE_S):
+            await self.gateway.delivery.idle()
+        return Answered(tuple(message for message in self.gateway.platform.sent if message.place == self.place))
+
+    async def say(self, text: str) -> Answered:
+        """Send a message and wait for all that is said to it."""
+        return await self.answer_to(await self.send(text))
+
+    async def head(self) -> int | None:
+        session = await self.gateway.memory.sessions.current(self.place)
+        return session.head if session else None
+
+
+EngineMaker = Callable[[str, str], Engine]
+
+
+def plain_engine(home: str, user_home: str) -> Engine:
+    return Engine(
+        os.path.join(home, "checkpoints"), user_home=user_home, command_env=COMMAND_ENV, search_path=os.environ["PATH"]
+    )
+
+
+@asynccontextmanager
+async def running_gateway(
+    home: Path,
+    settings: Settings,
+    *,
+    make_engine: EngineMaker = plain_engine,
+    agents: Mapping[str, Agent] | None = None,
+) -> AsyncIterator[Gateway]:
+    """Run a gateway over ``home`` until the block ends."""
+    async with open_memory(str(home)) as memory:
+        engine = await to_thread.run_sync(make_engine, str(home), str(home.parent / "user"))
+        offload = Offload(engine)
+        platform = Platform()
+        delivery = Delivery(memory.outbox, [platform])
+        writers = Writers()
+        hub: Hub
+        services = Services(
+            memory=memory,
+            offload=offload,
+            runner=TurnRunner(memory, offload, delivery, writers),
+            writers=writers,
+            workspaces=Workspaces(settings, offload, settings.default_workspace or next(iter(settings.workspaces))),
+            agents=agents or {DirectAgent.kind: DirectAgent()},
+            waiting=lambda place: hub.waiting(place),
+        )
+        hub = Hub(memory.inbox, delivery, Conversations(services, Wishes()))
+        await recover(memory, offload, offload.open_workspace, [platform.name])
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(delivery.run)
+            await tasks.start(hub.run)
+            yield Gateway(memory, engine, hub, delivery, platform)
+            # What a test left running is cut off, as at a stop of the service.
+            with anyio.move_on_after(1):
+                await hub.idle()
+                await delivery.idle()
+            tasks.cancel_scope.cancel()
+
+
+def settings_for(
+    *workspaces: Path, checkpoints: bool = True, limits: Mapping[str, object] | None = None, **more: object
+) -> Settings:
+    """Configure directories under their own names, the first one as default."""
+    return Settings.model_validate(
+        {
+            "checkpoints": {"enabled": checkpoints, **(limits or {})},
+            "workspaces": {path.name: {"path": str(path)} for path in workspaces},
+            "default_workspace": workspaces[0].name,
+            **more,
+        }
+    )
+
+
+def tree_of(root: Path) -> dict[str, bytes]:
+    """Return every file of a tree with its content."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}

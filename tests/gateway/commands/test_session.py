@@ -1,0 +1,231 @@
+"""``/new``, ``/stop``, ``/status``, ``/workspace``, ``/help`` and ``/whoami``."""
+
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+
+from gateway.commands.table import COMMANDS
+from gateway.state.turns import TurnState
+from tests.gateway.commands.kit import Chat, Gateway, running_gateway, settings_for
+
+SLOW = "$ echo $$ > started; sleep 60; echo late > late.txt"
+
+
+async def started(app: Path) -> None:
+    """Wait until the slow command runs."""
+    with anyio.fail_after(30):
+        while not await anyio.Path(app / "started").exists():
+            await anyio.sleep(0.01)
+
+
+async def test_new_session_remembers_nothing_and_keeps_files_and_checkpoints(chat: Chat, app: Path) -> None:
+    await chat.say("/write app.py\nagent\n")
+
+    said = await chat.say("/new")
+
+    assert said.text.startswith(f"✨ New session in app ({app}).")
+    assert await chat.head() is None
+    assert (app / "app.py").read_bytes() == b"agent\n"
+    assert "before write_file: app.py" in (await chat.say("/rollback")).text
+    assert "There is nothing to redo" in (await chat.say("/redo")).text
+
+
+async def test_stop_ends_the_turn_and_nothing_is_written_afterwards(gateway: Gateway, chat: Chat, app: Path) -> None:
+    event = await chat.send(SLOW)
+    await started(app)
+
+    said = await chat.say("/stop")
+    answered = await chat.answer_to(event)
+
+    assert said.text.startswith("⏹ Stopped.")
+    assert "Stopped" in answered.text
+    head = await chat.head()
+    assert head is not None
+    assert (await gateway.memory.turns.get(head)).state is TurnState.STOPPED
+    assert not (app / "late.txt").exists()
+
+
+async def test_stop_without_a_turn_says_so(chat: Chat) -> None:
+    assert (await chat.say("/stop")).text == "Nothing is running."
+
+
+async def test_files_of_a_stopped_turn_can_be_taken_back(chat: Chat, app: Path) -> None:
+    event = await chat.send("$ echo half > app.py; touch started; sleep 60")
+    await started(app)
+    await chat.say("/stop")
+    await chat.answer_to(event)
+    assert (app / "app.py").read_bytes() == b"half\n"
+
+    await chat.say("/undo")
+
+    assert (app / "app.py").read_bytes() == b"one\ntwo\n"
+    assert not (app / "started").exists()
+
+
+@pytest.mark.parametrize("text", ["/rollback 1", "/rollback undo", "/redo", "/undo", "/retry", "/new"])
+async def test_what_restores_is_refused_while_a_turn_runs(chat: Chat, app: Path, text: str) -> None:
+    await chat.say("/write app.py\nagent\n")
+    event = await chat.send(SLOW)
+    await started(app)
+
+    said = await chat.say(text)
+
+    assert said.text == "busy: a turn is running, /stop first"
+    assert (app / "app.py").read_bytes() == b"agent\n"
+    await chat.say("/stop")
+    await chat.answer_to(event)
+
+
+async def test_status_and_list_are_answered_while_a_turn_runs(chat: Chat, app: Path) -> None:
+    await chat.say("/write app.py\nagent\n")
+    event = await chat.send(SLOW)
+    await started(app)
+
+    status = (await chat.say("/status")).text
+    listed = (await chat.say("/rollback")).text
+
+    assert re.search(r"Running: turn #\d+ for \d+ s: \$ echo", status)
+    assert "before write_file: app.py" in listed
+    await chat.say("/stop")
+    await chat.answer_to(event)
+
+
+async def test_restore_waits_for_another_chats_turn_and_is_refused_then(gateway: Gateway, app: Path) -> None:
+    ann, bob = gateway.chat("ann"), gateway.chat("bob")
+    await ann.say("/write app.py\nagent\n")
+    event = await bob.send(SLOW)
+    await started(app)
+
+    said = await ann.say("/rollback 1")
+
+    assert said.text == ("busy: the test chat bob is at work in this workspace. /stop there first, or try again later.")
+    assert (app / "app.py").read_bytes() == b"agent\n"
+    assert await ann.head() is not None
+    await bob.say("/stop")
+    await bob.answer_to(event)
+
+
+async def test_status_says_where_the_chat_stands(chat: Chat, app: Path) -> None:
+    await chat.say("/write app.py\nagent\n")
+
+    said = await chat.say("/status")
+
+    pattern = rf"""Session: s-[0-9a-f]+, since \d{{4}}-\d\d-\d\d \d\d:\d\d
+Workspace: app \({re.escape(str(app))}\)
+Backend: local
+Agent: direct
+Checkpoints: on
+Last turn: #\d+ done: /write app\.py agent
+Last checkpoint: [0-9a-f]{{8}}, before turn #\d+
+Running: nothing"""
+    assert re.fullmatch(pattern, said.text), said.text
+
+
+async def test_status_of_a_fresh_chat_names_nothing(home: Path, app: Path) -> None:
+    async with running_gateway(home, settings_for(app, checkpoints=False)) as gateway:
+        said = (await gateway.chat().say("/status")).text
+
+    assert "Checkpoints: off (/checkpoints on)" in said
+    assert "Last turn: none yet" in said
+    assert "Last checkpoint: none in this session" in said
+
+
+async def test_workspace_is_chosen_by_name_and_numbers_do_not_cross(home: Path, app: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "o.txt").write_text("other\n")
+    async with running_gateway(home, settings_for(app, other)) as gateway:
+        chat = gateway.chat()
+        await chat.say("/write app.py\nagent\n")
+        await chat.say("/rollback")
+
+        switched = await chat.say("/workspace other")
+        await chat.say("/write o.txt\nagent\n")
+        await chat.say("/rollback 1")
+
+        assert switched.text.startswith(f"📂 Now in other ({other}), in a new session.")
+        assert (other / "o.txt").read_bytes() == b"other\n"
+        assert (app / "app.py").read_bytes() == b"agent\n"
+        listed = (await chat.say("/workspace")).text
+        assert listed.startswith(f"This chat works in other ({other}).")
+        assert "\n  app" in listed
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("/workspace app", "This chat works in app already."),
+        ("/workspace ap", "There is no workspace ap. Did you mean /workspace app?"),
+        ("/workspace /etc", "A chat cannot name a path"),
+        ("/workspace ../x", "A chat cannot name a path"),
+        ("/workspace", "No other is configured"),
+    ],
+)
+async def test_workspace_is_never_a_path_and_mistakes_are_named(chat: Chat, text: str, says: str) -> None:
+    session = await chat.say("/status")
+
+    assert says in (await chat.say(text)).text
+    assert (await chat.say("/status")).lines[0] == session.lines[0]
+
+
+async def test_directory_that_is_gone_is_said_and_the_chat_goes_on(chat: Chat, app: Path) -> None:
+    await chat.say("/status")
+    app.rename(app.with_name("moved"))
+
+    refused = [(await chat.say(text)).text for text in ("$ ls", "/rollback", "/new")]
+    app.with_name("moved").rename(app)
+
+    assert all(str(app) in said for said in refused), refused
+    assert "Running: nothing" in (await chat.say("/status")).text
+    assert "app.py" in (await chat.say("$ ls")).text
+
+
+async def test_relative_paths_mean_the_chats_workspace(home: Path, app: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with running_gateway(home, settings_for(app, other)) as gateway:
+        ann, bob = gateway.chat("ann"), gateway.chat("bob")
+        await bob.say("/workspace other")
+
+        await ann.say("/write here.txt\nann\n")
+        await bob.say("$ echo bob > here.txt")
+
+    assert (app / "here.txt").read_text() == "ann\n"
+    assert (other / "here.txt").read_text() == "bob\n"
+
+
+async def test_help_has_every_form_of_every_command(chat: Chat) -> None:
+    said = (await chat.say("/help")).text
+
+    assert all(usage.form in said and usage.does in said for command in COMMANDS for usage in command.usages)
+    assert "$ COMMAND" in said
+    assert "/write PATH" in said
+
+
+async def test_help_for_one_command_shows_it_alone(chat: Chat) -> None:
+    said = (await chat.say("/help undo")).text
+
+    assert said == "  /undo  take back the last turn: its files and its place in the conversation\n"
+
+
+async def test_whoami_shows_the_ids_to_copy(chat: Chat) -> None:
+    said = await chat.say("/whoami")
+
+    assert said.text == "User: ann\nChat: main\nPlatform: test"
+
+
+async def test_unknown_command_is_no_turn(chat: Chat) -> None:
+    said = await chat.say("/rolback")
+
+    assert said.text == "There is no command /rolback. Did you mean /rollback? /help lists them."
+    assert await chat.head() is None
+
+
+async def test_edited_message_does_not_run_again(chat: Chat, app: Path) -> None:
+    await chat.say("/write app.py\nagent\n")
+    for text in ("/rollback 1", "$ rm app.py"):
+        await chat.answer_to(await chat.send(text, edited=True))
+
+    assert (app / "app.py").read_bytes() == b"agent\n"
