@@ -11,15 +11,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import anyio
 
-from engine.api import Engine
 from engine.errors import EngineError
 from gateway.config import ConfigInvalid, Configuration, load_configuration
 from gateway.home import Home
 from gateway.state.database import open_database
 from gateway.state.errors import StateError
+
+if TYPE_CHECKING:
+    from engine.api import Engine
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_SQLITE = (3, 35, 0)
@@ -52,12 +55,12 @@ class Patient:
     """What is examined. ``configuration`` is ``None`` where it is invalid; ``invalid`` then says why."""
 
     home: Home
-    engine: Engine
+    engine: "Engine"
     configuration: Configuration | None
     invalid: ConfigInvalid | None
 
 
-def examine(home: Home, environment: Mapping[str, str], engine: Engine) -> list[Finding]:
+def examine(home: Home, environment: Mapping[str, str], engine: "Engine") -> list[Finding]:
     """Look at everything. Blocking."""
     configuration: Configuration | None = None
     invalid: ConfigInvalid | None = None

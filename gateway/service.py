@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,20 +65,14 @@ async def serve(service: Service) -> signal.Signals | None:
     Raises:
         StateError: the memory cannot be opened.
     """
-    async with open_memory(service.home) as memory:
-        offload = Offload(service.engine)
-        names = [adapter.name for adapter in service.adapters]
-        taken = await recover(memory, offload, offload.open_workspace, names)
-        _log.info(
-            "started",
-            extra={
-                "adapters": ",".join(names),
-                "interrupted_turns": taken.turns,
-                "open_messages": taken.messages,
-                "unsent_replies": taken.replies,
-            },
-        )
-        stopped_by = await _Run(service, memory, offload).until_stopped()
+    # Before anything else: a signal that comes while the gateway starts is heeded as soon as it has started.
+    with anyio.open_signal_receiver(*service.signals) as signals:
+        async with open_memory(service.home) as memory:
+            offload = Offload(service.engine)
+            names = [adapter.name for adapter in service.adapters]
+            taken = await recover(memory, offload, offload.open_workspace, names)
+            _log.info("settled", extra={"turns": taken.turns, "messages": taken.messages, "replies": taken.replies})
+            stopped_by = await _Run(service, memory, offload, signals).until_stopped()
         _log.info("stopped", extra={"by": stopped_by.name if stopped_by else "the end of input"})
         return stopped_by
 
@@ -86,17 +80,20 @@ async def serve(service: Service) -> signal.Signals | None:
 class _Run:
     """One run: the parts that are alive at the same time."""
 
-    def __init__(self, service: Service, memory: Memory, offload: Offload) -> None:
+    def __init__(
+        self, service: Service, memory: Memory, offload: Offload, signals: AsyncIterator[signal.Signals]
+    ) -> None:
         self._service = service
         self._memory = memory
+        self._signals = signals
         self._stopped_by: signal.Signals | None = None
         self._delivery = Delivery(memory.outbox, service.adapters)
         writers = Writers()
-        runner = TurnRunner(memory, offload, self._delivery, writers)
+        self._runner = TurnRunner(memory, offload, self._delivery, writers)
         services = Services(
             memory=memory,
             offload=offload,
-            runner=runner,
+            runner=self._runner,
             writers=writers,
             workspaces=service.open_workspaces(offload),
             agents=service.agents,
@@ -115,6 +112,7 @@ class _Run:
             await tasks.start(self._delivery.run)
             await tasks.start(self._run_hub)
             tasks.start_soon(self._tidy)
+            _log.info("started", extra={"adapters": ",".join(adapter.name for adapter in self._service.adapters)})
             await self._take_in()
             if self._stopped_by is None and self._service.drains():
                 await self._hub.idle()
@@ -127,7 +125,7 @@ class _Run:
     async def _take_in(self) -> None:
         """Let the adapters run until they have no more to give or a signal comes."""
         async with anyio.create_task_group() as intake:
-            await intake.start(self._watch_signals, intake)
+            intake.start_soon(self._watch_signals, intake)
             async with anyio.create_task_group() as running:
                 for adapter in self._service.adapters:
                     running.start_soon(adapter.run, self._hub.receive)
@@ -135,17 +133,11 @@ class _Run:
                 await anyio.sleep_forever()
             intake.cancel_scope.cancel()
 
-    async def _watch_signals(
-        self, intake: TaskGroup, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
-    ) -> None:
-        with anyio.open_signal_receiver(*self._service.signals) as received:
-            task_status.started()
-            async for number in received:
-                self._stopped_by = signal.Signals(number)
-                _log.info("stopping", extra={"signal": self._stopped_by.name})
-                _end_at_last()
-                intake.cancel_scope.cancel()
-                return
+    async def _watch_signals(self, intake: TaskGroup) -> None:
+        self._stopped_by = await anext(self._signals)
+        _log.info("stopping", extra={"signal": self._stopped_by.name})
+        _end_at_last()
+        intake.cancel_scope.cancel()
 
     async def _run_hub(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         with self._hub_scope:
@@ -155,6 +147,7 @@ class _Run:
     async def _interrupt(self) -> None:
         """End running turns, and send what there is to say of them."""
         self._hub_scope.cancel()
+        await self._runner.end_tools()
         await self._hub_ended.wait()
         with anyio.move_on_after(FAREWELL_S):
             await self._delivery.idle()

@@ -122,11 +122,16 @@ class TurnRunner:
             return False
         running.stopped = True
         running.scope.cancel()
-        if running.turn is not None:
-            await self._offload.stop(_operation(running.turn))
         with anyio.move_on_after(STOP_LIMIT_S):
             await running.ended.wait()
         return True
+
+    async def end_tools(self) -> None:
+        """End what the tools of all turns run, for a gateway that stops: a cancelled turn waits for its tool."""
+        async with anyio.create_task_group() as group:
+            for running in self._running.values():
+                if running.turn is not None:
+                    group.start_soon(self._offload.stop, _operation(running.turn))
 
     async def _begun(self, request: TurnRequest, running: _Running) -> None:
         inbox_id = request.received.id
@@ -141,7 +146,7 @@ class TurnRunner:
             return
         toolbox = self._toolbox(request, turn)
         try:
-            state, replies = await self._answered(request, turn, toolbox)
+            state, replies = await self._watched(request, turn, toolbox)
         except anyio.get_cancelled_exc_class():
             toolbox.close()
             with anyio.CancelScope(shield=True):
@@ -150,6 +155,28 @@ class TurnRunner:
         toolbox.close()
         with anyio.CancelScope(shield=True):
             await self._finish(request, turn, state, replies)
+
+    async def _watched(
+        self, request: TurnRequest, turn: Turn, toolbox: Toolbox
+    ) -> tuple[TurnState, tuple[Reply, ...]]:
+        """Let the agent answer; when that is cancelled, have the engine end what a tool is doing just then."""
+        answered = False
+
+        async def end_tools() -> None:
+            # The tool's own wait is shielded and would not notice.
+            try:
+                await anyio.sleep_forever()
+            finally:
+                if not answered:
+                    with anyio.CancelScope(shield=True):
+                        await self._offload.stop(_operation(turn))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(end_tools)
+            ending = await self._answered(request, turn, toolbox)
+            answered = True
+            group.cancel_scope.cancel()
+        return ending
 
     async def _answered(
         self, request: TurnRequest, turn: Turn, toolbox: Toolbox
@@ -168,7 +195,6 @@ class TurnRunner:
         return TurnState.FAILED if answer.failed else TurnState.DONE, answer.replies
 
     async def _cut_off(self, request: TurnRequest, turn: Turn, toolbox: Toolbox, *, stopped: bool) -> None:
-        await self._offload.stop(_operation(turn))
         if stopped:
             reply = _with_receipt("⏹ Stopped.", turn, toolbox)
             await self._finish(request, turn, TurnState.STOPPED, (reply,))

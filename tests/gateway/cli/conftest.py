@@ -1,6 +1,7 @@
 """The command line as people run it: a process of its own, with a home of its own."""
 
 import os
+import select
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -63,3 +64,26 @@ def workspace(tmp_path):
     (path / "notes.md").write_text("one\n")
     (path / "Makefile").write_text("all:\n")
     return path
+
+
+class Signpost:
+    """Something that a command in a shell can raise (``echo > PATH``) and a test can wait for."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        os.mkfifo(path)
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def wait(self, within_s: float = 20) -> None:
+        assert select.select([self._descriptor], [], [], within_s)[0], "it was not raised"
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """Raised by a command that has begun."""
+    signpost = Signpost(str(tmp_path / "begun"))
+    yield signpost
+    signpost.close()
