@@ -121,7 +121,7 @@ def alone(environment: Environment) -> Iterator[None]:
 
 
 def recover(environment: Environment) -> None:
-    """Clear away what a killed build left behind, and put the environment it was replacing back."""
+    """Clear away what an unfinished build left behind, and put the environment it was replacing back."""
     if environment.packages_stamp.exists():
         remove(environment.former)
     elif environment.former.exists():
@@ -149,9 +149,7 @@ def update(environment: Environment) -> bool:
     try:
         build(environment)
     except BaseException:
-        remove(environment.path)
-        if replaces:
-            environment.former.rename(environment.path)
+        recover(environment)
         raise
     remove(environment.former)
     return True

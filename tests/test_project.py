@@ -1,0 +1,156 @@
+"""The project's own files: what is locked, what is declared, what is tracked, and what must stand in none of them."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("gateway", "engine", "adapters")
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+SCRIPTS = ("deploy/run", "deploy/test", "deploy/lock", "deploy/environment.sh")
+STARTED_BY_NAME = ("deploy/run", "deploy/test", "deploy/lock", ".ci/run")
+TOP_LEVEL = {
+    *PACKAGES,
+    *LOCKS,
+    *("pyproject.toml", "tests", "deploy", "README.md", "LICENSE", "CHANGELOG.md", ".ci", ".gitignore"),
+}
+# Each is spelled in two halves, so that this file does not hold it.
+REGISTRIES = [a + b for a, b in [("pypi", ".org"), ("python", "hosted.org"), ("npm", "js.org"), ("deb.", "debian.org")]]
+DEVELOPERS_PLACES = [a + b for a, b in [("/wo", "rk/"), ("/tmp/", "plan"), (".py", "env/"), ("file", ":///opt")]]
+UNFINISHED = [
+    a + b
+    for a, b in [
+        *[("TO", "DO"), ("FIX", "ME"), ("no ", "cover"), ("xf", "ail("), ("mark.", "skip"), ("pytest.", "skip")],
+        *[("importor", "skip"), ("NotImpl", "ementedError")],
+    ]
+]
+
+
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def declared(*groups: str) -> list[Requirement]:
+    """What pyproject.toml asks for: the program's dependencies, or those of the named groups."""
+    table = pyproject()
+    listed = [name for group in groups for name in table["dependency-groups"][group]]
+    return [Requirement(line) for line in listed or table["project"]["dependencies"]]
+
+
+def locked(name: str) -> dict[str, str]:
+    """A lock file's releases by name."""
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    pins = [line.removesuffix("\\").partition(";")[0].strip().split("==") for line in lines if re.match(r"\w", line)]
+    return {canonicalize_name(package): version for package, version in pins}
+
+
+def tracked() -> list[str]:
+    """The files that git knows or would take in."""
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    return [name for name in os.fsdecode(listed).split("\0") if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize(
+    ("lock", "groups"),
+    [("requirements.lock", ()), ("requirements.lock", ("build",)), ("requirements-dev.lock", ("dev",))],
+)
+def test_the_lock_holds_a_fitting_release_of_all_that_is_declared(lock: str, groups: tuple[str, ...]) -> None:
+    pins = locked(lock)
+
+    unmet = [
+        str(wanted)
+        for wanted in declared(*groups)
+        if not wanted.specifier.contains(pins.get(canonicalize_name(wanted.name), "0"), prereleases=True)
+    ]
+
+    assert unmet == [], "run: sh deploy/lock"
+
+
+def test_the_tests_run_on_the_releases_that_the_program_runs_on() -> None:
+    program, tests = map(locked, LOCKS)
+
+    assert {name: tests.get(name) for name in program} == program
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_release_is_pinned_by_hash(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    releases = re.findall(r"^\w.*(?:\n +--hash=sha256:[0-9a-f]{64}.*)+", text, re.MULTILINE)
+
+    assert len(releases) == len(locked(lock))
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_file_says_how_to_renew_it_and_names_no_place_to_fetch_from(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+
+    assert "sh deploy/lock" in text.splitlines()[1]
+    assert re.findall(r"\S*(?:://|-url|find-links|-host)\S*", text) == []
+
+
+def test_what_is_installed_fits_together() -> None:
+    checked = subprocess.run([sys.executable, "-I", "-m", "pip", "check"], capture_output=True, text=True, check=False)
+
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_code_imports_what_is_declared_and_nothing_is_declared_in_vain() -> None:
+    owners = packages_distributions()
+    imported = {name.partition(".")[0] for package in PACKAGES for name in imports_below(ROOT / package)}
+    foreign = {name for name in imported if name not in sys.stdlib_module_names and name not in PACKAGES}
+
+    used = {canonicalize_name(owners[name][0]) for name in foreign}
+
+    assert used == {canonicalize_name(wanted.name) for wanted in declared()}
+
+
+def imports_below(directory: Path) -> set[str]:
+    """The modules that the files of a package import."""
+    found: set[str] = set()
+    for path in directory.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module)
+    return found
+
+
+def test_the_command_is_there_to_be_called() -> None:
+    module, _, function = pyproject()["project"]["scripts"]["gateway"].partition(":")
+
+    assert callable(getattr(__import__(module, fromlist=[function]), function))
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("shell", [found for found in map(shutil.which, ("sh", "dash", "bash")) if found])
+def test_the_scripts_are_shell(shell: str, script: str) -> None:
+    assert subprocess.run([shell, "-n", ROOT / script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("script", STARTED_BY_NAME)
+def test_what_is_started_by_name_is_executable(script: str) -> None:
+    assert os.access(ROOT / script, os.X_OK)
+
+
+def test_the_top_level_holds_what_it_should_and_nothing_else() -> None:
+    assert {name.partition("/")[0] for name in tracked()} == TOP_LEVEL
+
+
+@pytest.mark.parametrize("words", [REGISTRIES, DEVELOPERS_PLACES, UNFINISHED], ids=["hosts", "places", "unfinished"])
+def test_no_file_holds_what_belongs_to_one_machine_or_is_unfinished(words: list[str]) -> None:
+    texts = {name: (ROOT / name).read_bytes().decode("utf-8", "replace") for name in tracked()}
+
+    assert [f"{name}: {word}" for name, text in texts.items() for word in words if word in text] == []
