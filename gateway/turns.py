@@ -156,9 +156,7 @@ class TurnRunner:
         with anyio.CancelScope(shield=True):
             await self._finish(request, turn, state, replies)
 
-    async def _watched(
-        self, request: TurnRequest, turn: Turn, toolbox: Toolbox
-    ) -> tuple[TurnState, tuple[Reply, ...]]:
+    async def _watched(self, request: TurnRequest, turn: Turn, toolbox: Toolbox) -> tuple[TurnState, tuple[Reply, ...]]:
         """Let the agent answer; when that is cancelled, have the engine end what a tool is doing just then."""
         answered = False
 
