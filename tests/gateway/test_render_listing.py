@@ -60,8 +60,10 @@ def test_other_gaps_are_named_with_their_reason() -> None:
 
     assert gaps_said(gaps) == (
         "nested git repos not captured: tool",
-        "not captured: data.csv (too large), .env (looks like a secret), "
-        "old.bin (too large, an older version is kept) (+1)",
+        (
+            "not captured: data.csv (too large), .env (looks like a secret), "
+            "old.bin (too large, an older version is kept) (+1)"
+        ),
     )
 
 

@@ -41,17 +41,26 @@ class Platform:
     sent: list[Outbound] = field(default_factory=list)
     ended: dict[str, anyio.Event] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
+    stirred: anyio.Event = field(default_factory=anyio.Event)
 
-    async def run(self, receive: Receive) -> None:
+    async def run(self, _receive: Receive) -> None:
         await anyio.sleep_forever()
 
     async def send(self, message: Outbound) -> None:
         self.sent.append(message)
 
-    async def progress(self, place: Place, text: str) -> None:
+    async def progress(self, _place: Place, text: str) -> None:
         self.shown.append(text)
+        self.stirred.set()
+        self.stirred = anyio.Event()
 
-    async def finished(self, place: Place, event_id: str) -> None:
+    async def until_shown(self, text: str) -> None:
+        """Wait until progress has shown a text."""
+        with anyio.fail_after(PATIENCE_S):
+            while not any(text in shown for shown in self.shown):
+                await self.stirred.wait()
+
+    async def finished(self, _place: Place, event_id: str) -> None:
         self.ended.setdefault(event_id, anyio.Event()).set()
 
 
@@ -115,8 +124,8 @@ class Chat:
             await ended.wait()
         return Answered(tuple(message for message in self.gateway.platform.sent if message.reply_to == event_id))
 
-    async def answer_later(self, event_id: str) -> Answered:
-        """Wait for what is said to a message of an earlier process."""
+    async def told(self) -> Answered:
+        """Wait until everything is sent, and return all that this run has said in the chat."""
         with anyio.fail_after(PATIENCE_S):
             await self.gateway.delivery.idle()
         return Answered(tuple(message for message in self.gateway.platform.sent if message.place == self.place))
@@ -154,7 +163,10 @@ async def running_gateway(
         platform = Platform()
         delivery = Delivery(memory.outbox, [platform])
         writers = Writers()
-        hub: Hub
+
+        def waiting(place: Place) -> int:
+            return hub.waiting(place)
+
         services = Services(
             memory=memory,
             offload=offload,
@@ -162,7 +174,7 @@ async def running_gateway(
             writers=writers,
             workspaces=Workspaces(settings, offload, settings.default_workspace or next(iter(settings.workspaces))),
             agents=agents or {DirectAgent.kind: DirectAgent()},
-            waiting=lambda place: hub.waiting(place),
+            waiting=waiting,
         )
         hub = Hub(memory.inbox, delivery, Conversations(services, Wishes()))
         await recover(memory, offload, offload.open_workspace, [platform.name])
@@ -189,6 +201,16 @@ def settings_for(
             **more,
         }
     )
+
+
+def times_of(root: Path) -> dict[Path, int]:
+    """Return when each entry of a tree, and the root itself, was last written."""
+    return {path: path.stat().st_mtime_ns for path in [root, *root.rglob("*")]}
+
+
+def rename(path: Path, name: str) -> Path:
+    """Give a directory another name."""
+    return path.rename(path.with_name(name))
 
 
 def tree_of(root: Path) -> dict[str, bytes]:

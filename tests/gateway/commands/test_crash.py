@@ -15,7 +15,15 @@ from engine.api import Engine
 from gateway.offload import Offload
 from gateway.state.memory import open_memory
 from gateway.state.restores import RestoreKind, RestoreState
-from tests.gateway.commands.kit import COMMAND_ENV, PLATFORM, plain_engine, running_gateway, settings_for, tree_of
+from tests.gateway.commands.kit import (
+    COMMAND_ENV,
+    PLATFORM,
+    plain_engine,
+    rename,
+    running_gateway,
+    settings_for,
+    tree_of,
+)
 
 
 class Killed(BaseException):
@@ -88,7 +96,7 @@ async def test_crash_after_the_files_moves_the_conversation_at_the_next_start(ho
     await planned_restore(home, app)
 
     async with running_gateway(home, settings_for(app)) as gateway:
-        said = await gateway.chat().answer_later("crashed")
+        said = await gateway.chat().told()
 
         assert await gateway.chat().head() is None
     assert tree_of(app) == {"app.py": b"one\ntwo\n", "notes.md": b"mine\n"}
@@ -152,12 +160,12 @@ async def test_conversation_alone_is_moved_at_the_next_start(home: Path, app: Pa
 
 async def test_interrupted_restore_of_a_missing_directory_waits_for_it(home: Path, app: Path) -> None:
     await planned_restore(home, app)
-    app.rename(app.with_name("unmounted"))
+    rename(app, "unmounted")
     async with running_gateway(home, settings_for(app)) as gateway:
-        said = await gateway.chat().answer_later("crashed")
+        said = await gateway.chat().told()
         assert "which cannot be finished yet" in said.text
         assert str(app) in said.text
-    app.with_name("unmounted").rename(app)
+    rename(app.with_name("unmounted"), app.name)
 
     async with running_gateway(home, settings_for(app)) as gateway:
         assert await gateway.chat().head() is None
@@ -170,7 +178,7 @@ class Refusing:
         self.path = path
         self.on = False
 
-    def __call__(self, operation: str, path: str) -> None:
+    def __call__(self, _operation: str, path: str) -> None:
         if self.on and path == self.path:
             raise PermissionError(errno.EACCES, "Permission denied")
 

@@ -79,11 +79,11 @@ def test_number_without_any_checkpoint_says_that_none_was_taken() -> None:
 
 
 def test_ambiguous_id_names_the_candidates() -> None:
-    with pytest.raises(NoSuchCheckpoint, match="Several ids begin with aaaa: aaaa1000, aaaa2000. Give more"):
+    with pytest.raises(NoSuchCheckpoint, match=r"Several ids begin with aaaa: aaaa1000, aaaa2000\. Give more"):
         resolve("aaaa", [NEW, checkpoint("aaaa2", 1)], [])
 
 
 @pytest.mark.parametrize("word", ["3", "dddd"])
 def test_pruned_checkpoint_is_said_to_be_pruned(word: str) -> None:
-    with pytest.raises(NoSuchCheckpoint, match="dddd.*was pruned since"):
+    with pytest.raises(NoSuchCheckpoint, match=r"dddd.*was pruned since"):
         resolve(word, [NEW, SECOND, THIRD], SHOWN)

@@ -3,21 +3,14 @@
 import re
 from pathlib import Path
 
-import anyio
 import pytest
 
 from gateway.commands.table import COMMANDS
 from gateway.state.turns import TurnState
-from tests.gateway.commands.kit import Chat, Gateway, running_gateway, settings_for
+from tests.gateway.commands.kit import Chat, Gateway, rename, running_gateway, settings_for
 
-SLOW = "$ echo $$ > started; sleep 60; echo late > late.txt"
-
-
-async def started(app: Path) -> None:
-    """Wait until the slow command runs."""
-    with anyio.fail_after(30):
-        while not await anyio.Path(app / "started").exists():
-            await anyio.sleep(0.01)
+SLOW = "$ echo be''gun; sleep 60; echo late > late.txt"
+BEGUN = "begun"
 
 
 async def test_new_session_remembers_nothing_and_keeps_files_and_checkpoints(chat: Chat, app: Path) -> None:
@@ -34,7 +27,7 @@ async def test_new_session_remembers_nothing_and_keeps_files_and_checkpoints(cha
 
 async def test_stop_ends_the_turn_and_nothing_is_written_afterwards(gateway: Gateway, chat: Chat, app: Path) -> None:
     event = await chat.send(SLOW)
-    await started(app)
+    await chat.gateway.platform.until_shown(BEGUN)
 
     said = await chat.say("/stop")
     answered = await chat.answer_to(event)
@@ -52,8 +45,8 @@ async def test_stop_without_a_turn_says_so(chat: Chat) -> None:
 
 
 async def test_files_of_a_stopped_turn_can_be_taken_back(chat: Chat, app: Path) -> None:
-    event = await chat.send("$ echo half > app.py; touch started; sleep 60")
-    await started(app)
+    event = await chat.send("$ echo half > app.py; echo be''gun; sleep 60")
+    await chat.gateway.platform.until_shown(BEGUN)
     await chat.say("/stop")
     await chat.answer_to(event)
     assert (app / "app.py").read_bytes() == b"half\n"
@@ -61,14 +54,13 @@ async def test_files_of_a_stopped_turn_can_be_taken_back(chat: Chat, app: Path) 
     await chat.say("/undo")
 
     assert (app / "app.py").read_bytes() == b"one\ntwo\n"
-    assert not (app / "started").exists()
 
 
 @pytest.mark.parametrize("text", ["/rollback 1", "/rollback undo", "/redo", "/undo", "/retry", "/new"])
 async def test_what_restores_is_refused_while_a_turn_runs(chat: Chat, app: Path, text: str) -> None:
     await chat.say("/write app.py\nagent\n")
     event = await chat.send(SLOW)
-    await started(app)
+    await chat.gateway.platform.until_shown(BEGUN)
 
     said = await chat.say(text)
 
@@ -81,7 +73,7 @@ async def test_what_restores_is_refused_while_a_turn_runs(chat: Chat, app: Path,
 async def test_status_and_list_are_answered_while_a_turn_runs(chat: Chat, app: Path) -> None:
     await chat.say("/write app.py\nagent\n")
     event = await chat.send(SLOW)
-    await started(app)
+    await chat.gateway.platform.until_shown(BEGUN)
 
     status = (await chat.say("/status")).text
     listed = (await chat.say("/rollback")).text
@@ -96,7 +88,7 @@ async def test_restore_waits_for_another_chats_turn_and_is_refused_then(gateway:
     ann, bob = gateway.chat("ann"), gateway.chat("bob")
     await ann.say("/write app.py\nagent\n")
     event = await bob.send(SLOW)
-    await started(app)
+    await gateway.platform.until_shown(BEGUN)
 
     said = await ann.say("/rollback 1")
 
@@ -172,10 +164,10 @@ async def test_workspace_is_never_a_path_and_mistakes_are_named(chat: Chat, text
 
 async def test_directory_that_is_gone_is_said_and_the_chat_goes_on(chat: Chat, app: Path) -> None:
     await chat.say("/status")
-    app.rename(app.with_name("moved"))
+    rename(app, "moved")
 
     refused = [(await chat.say(text)).text for text in ("$ ls", "/rollback", "/new")]
-    app.with_name("moved").rename(app)
+    rename(app.with_name("moved"), app.name)
 
     assert all(str(app) in said for said in refused), refused
     assert "Running: nothing" in (await chat.say("/status")).text

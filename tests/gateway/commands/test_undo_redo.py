@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.state.turns import TurnState
-from tests.gateway.commands.kit import Chat, Gateway, running_gateway, settings_for, tree_of
+from tests.gateway.commands.kit import Chat, Gateway, running_gateway, settings_for, times_of, tree_of
 
 
 async def write(chat: Chat, *numbers: int) -> None:
@@ -61,11 +61,11 @@ async def test_undo_of_a_turn_without_checkpoint_says_that_only_the_conversation
 
 async def test_undo_of_a_turn_that_changed_nothing_writes_no_file(chat: Chat, app: Path) -> None:
     await chat.say("$ rm -f nothing-there")
-    before = {path: path.stat().st_mtime_ns for path in [app, *app.rglob("*")]}
+    before = times_of(app)
 
     await chat.say("/undo")
 
-    assert {path: path.stat().st_mtime_ns for path in [app, *app.rglob("*")]} == before
+    assert times_of(app) == before
     assert await chat.head() is None
 
 
@@ -173,12 +173,12 @@ async def test_redo_of_an_undo_that_moved_only_the_conversation_moves_only_it(ch
     await chat.say("/read app.py")
     head = await chat.head()
     await chat.say("/undo")
-    before = {path: path.stat().st_mtime_ns for path in app.rglob("*")}
+    before = times_of(app)
 
     said = await chat.say("/redo")
 
     assert "↪ Brought back 1 turn." in said.text
-    assert {path: path.stat().st_mtime_ns for path in app.rglob("*")} == before
+    assert times_of(app) == before
     assert await chat.head() == head
 
 
