@@ -87,7 +87,7 @@ class Backend(Protocol):
         """Whether its paths belong to a sandbox, so that no checkpoint covers what its commands do."""
         ...
 
-    def run(  # noqa: PLR0913, PLR0917 - what a command needs, in one order everywhere
+    def run(
         self,
         command: str,
         cwd: str,

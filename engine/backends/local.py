@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from engine.backends.base import ProcessResult, StopSignal
+from engine.backends.guardian import Guardian
 from engine.backends.output import Capture, Lines
 from engine.backends.processes import MARKER, ProcessGroup
 from engine.backends.running import Running
@@ -28,9 +29,9 @@ class LocalBackend:
     """Runs ``bash -c`` (``sh -c`` without bash) with the user's rights; standard input is empty.
 
     When the command ends, is stopped or runs out of time, everything it started is ended with it: SIGTERM, then
-    SIGKILL; ``processes`` says how far that reaches. ``keep_background=True`` lets what a command put into the
-    background live on after a natural end; its later output is lost. Output is read from one pipe, in the order in
-    which it was written.
+    SIGKILL; ``processes`` says how far that reaches. It ends as well when this program dies (``guardian``).
+    ``keep_background=True`` lets what a command put into the background live on after a natural end; its later output
+    is lost. Output is read from one pipe, in the order in which it was written.
     """
 
     kind = "local"
@@ -43,7 +44,7 @@ class LocalBackend:
         self._capture_bytes = capture_bytes
         self._shell = shell
 
-    def run(  # noqa: PLR0913, PLR0917 - the protocol's arguments
+    def run(
         self,
         command: str,
         cwd: str,
@@ -61,7 +62,8 @@ class LocalBackend:
         shell = self._shell or _find_shell(env.get("PATH", os.defpath))
         process, output = _start([shell, "-c", "--", command], cwd, {**env, MARKER: mark})
         group = ProcessGroup(process.pid, mark)
-        with Running(process, group, output, Capture(self._capture_bytes), Lines(on_output)) as running:
+        running = Running(process, group, output, Capture(self._capture_bytes), Lines(on_output))
+        with running, Guardian(process.pid):
             with stop.listening(running.wake):
                 running.follow(stop, timeout_s)
             if not (keep_background and running.ended_by_itself):
