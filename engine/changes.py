@@ -14,9 +14,11 @@ def compare_rows(before: dict[str, Row], after: dict[str, Row], gaps: Iterable[G
     """Return what differs between two captures, leaving out what the second one could not capture."""
     unknown = frozenset(gap.path for gap in gaps)
     changes = []
-    for path in sorted(before.keys() | after.keys()):
+    # A row that did not change is the same object in both, which makes the usual comparison cheap.
+    differing = {path for path, row in after.items() if before.get(path) is not row} | (before.keys() - after.keys())
+    for path in sorted(differing):
         old, new = before.get(path), after.get(path)
-        if old is new or covers(unknown, path):
+        if covers(unknown, path):
             continue
         old_entry, new_entry = old.entry if old else None, new.entry if new else None
         if old_entry == new_entry or EntryKind.REPOSITORY in (_kind(old), _kind(new)):

@@ -13,6 +13,7 @@ from engine.checkpoints.capture import Captured, capture
 from engine.checkpoints.diff import change_stats
 from engine.checkpoints.history import Held, Purpose, covering, gap_notes, keep_after, list_held, take
 from engine.checkpoints.manifest import covers
+from engine.checkpoints.recapture import recapture
 from engine.checkpoints.source import is_secret_name
 from engine.errors import EngineError
 from engine.host.files import Tree
@@ -125,22 +126,26 @@ class Guard:
         write_running(self._store.layout, workspace, note)
         return Before(captured, found, reason, notes)
 
-    def after(self, call: ToolCall, before: Before, named: Sequence[str]) -> After:
-        """Capture the state after a tool and note what it changed."""
+    def after(self, call: ToolCall, before: Before, named: Sequence[str], *, only_named: bool = False) -> After:
+        """Capture the state after a tool and note what it changed; ``only_named`` says that it touched nothing else."""
         if before.captured is None:
             return After(notes=before.notes)
         try:
             with self._store.use(call.workspace, "a checkpoint"):
-                return self._after(call, before, before.captured, named)
+                return self._after(call, before, before.captured, named, only_named=only_named)
         except (EngineError, OSError, ValueError) as error:
             _LOG.warning("what a tool changed could not be noted: %s", error)
             note = f"what this changed could not be noted, so it counts as edited by hand: {error}"
             taken = before.checkpoint.checkpoint if before.checkpoint else None
             return After(checkpoint=taken, notes=(*before.notes, note))
 
-    def _after(self, call: ToolCall, before: Before, state: Captured, named: Sequence[str]) -> After:
+    def _after(
+        self, call: ToolCall, before: Before, state: Captured, named: Sequence[str], *, only_named: bool
+    ) -> After:
         workspace = call.workspace
-        captured = self.capture(workspace, named)
+        captured = recapture(self._store, workspace, state, named) if only_named else None
+        if captured is None:
+            captured = self.capture(workspace, named)
         changes = compare_rows(state.rows, captured.rows, captured.gaps)
         notes = before.notes
         found = before.checkpoint

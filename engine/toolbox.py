@@ -83,7 +83,7 @@ class Toolbox:
                     _refuse_stopped(signal, tool)
                     apply_edits(tree, edits)
                 finally:
-                    after = self._guard.after(call, before, named)
+                    after = self._guard.after(call, before, named, only_named=True)
         except _MISTAKES as error:
             return _mistake(tool, subject, error)
         return _result(after, ok=True, text=f"{tool}: {subject} written")

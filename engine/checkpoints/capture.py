@@ -62,7 +62,7 @@ class _Pending:
     blobs: list[str] = field(default_factory=list)
 
 
-class _Moved(Exception):  # noqa: N818 - internal signal
+class FilesMoved(Exception):  # noqa: N818 - reads as a state
     """Files changed between the scan and the moment their bytes were written."""
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -90,8 +90,8 @@ def capture(
     for _attempt in range(_ATTEMPTS):
         scan = Scanner(workspace.root, before.rows, rules, workspace.limits, own).scan()
         try:
-            return _write(store, workspace, before, scan)
-        except _Moved:
+            return write_scan(store, workspace, before, scan)
+        except FilesMoved:
             continue
     raise CaptureFailed(workspace.root, "files kept changing while they were read; try again when they are quiet")
 
@@ -156,7 +156,13 @@ def _rules(store: Store, workspace: Workspace, before: Index, forced: frozenset[
     return SourceRules(known.tracked, before.rows, forced, frozenset(parents))
 
 
-def _write(store: Store, workspace: Workspace, before: Index, scan: Scan) -> Captured:
+def write_scan(store: Store, workspace: Workspace, before: Index, scan: Scan) -> Captured:
+    """Write what a walk found on top of the rows before, and make it the base.
+
+    Raises:
+        GitFailed: the base is as it was.
+        FilesMoved: files are no longer what the walk found; the base is as it was.
+    """
     pending = _pending(before, scan)
     commit, tree = before.base, before.base_tree
     notes: tuple[str, ...] = ()
@@ -168,13 +174,25 @@ def _write(store: Store, workspace: Workspace, before: Index, scan: Scan) -> Cap
 
 
 def _pending(before: Index, scan: Scan) -> _Pending:
-    modes = encode_modes(scan.rows)
-    pending = _Pending(CommitContent(before.base_tree), modes, blob_oid(modes))
+    modes = None if _same_shape(before, scan) else encode_modes(scan.rows)
+    oid = before.modes_oid if modes is None else blob_oid(modes)
+    pending = _Pending(CommitContent(before.base_tree), modes or b"", oid or "")
     for path in sorted(scan.changed):
         _add_path(pending, path, before.rows.get(path), scan.rows.get(path))
     if pending.modes_oid != before.modes_oid:
         pending.content.added[MODES_PATH] = ("100644", pending.modes_oid)
     return pending
+
+
+def _same_shape(before: Index, scan: Scan) -> bool:
+    """Whether only contents changed, so that what git's trees cannot say is what it was."""
+    if before.modes_oid is None:
+        return False
+    pairs = ((before.rows.get(path), scan.rows.get(path)) for path in scan.changed)
+    return all(
+        old is not None and new is not None and (old.entry.kind, old.entry.mode) == (new.entry.kind, new.entry.mode)
+        for old, new in pairs
+    )
 
 
 def _add_path(pending: _Pending, path: str, old: Row | None, new: Row | None) -> None:
@@ -212,7 +230,7 @@ def _write_blobs(writer: ObjectWriter, tree: Tree, scan: Scan, pending: _Pending
             moved.append(path)
         sent.add(row.entry.oid)
     if moved:
-        raise _Moved(moved)
+        raise FilesMoved(moved)
 
 
 def _write_blob(writer: ObjectWriter, tree: Tree, path: str, row: Row) -> str | None:

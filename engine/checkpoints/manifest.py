@@ -4,7 +4,6 @@
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ _SYMLINK = "120000"
 _GITLINK = "160000"
 _TREE = "040000"
 _LINK_MODE = 0o777
+_FALLBACKS = {_REGULAR: 0o644, _EXECUTABLE: 0o755, _TREE: 0o755}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,41 +62,25 @@ def git_mode(entry: Entry) -> str | None:
 
 def encode_modes(rows: Mapping[str, Row]) -> bytes:
     """Return the content of ``modes`` for a capture."""
-    classes: dict[str, Counter[int]] = {_REGULAR: Counter(), _EXECUTABLE: Counter(), _TREE: Counter()}
+    groups: dict[tuple[str, int], list[str]] = {}
     parents: set[str] = set()
     for path, row in rows.items():
-        mode_class = _class_of(row.entry)
-        if mode_class is not None:
-            classes[mode_class][row.entry.mode] += 1
-        parent, _slash, _name = path.rpartition("/")
-        parents.add(parent)
-    usual = {
-        name: _most_common(counter, fallback)
-        for (name, counter), fallback in zip(classes.items(), _FALLBACKS, strict=True)
-    }
-    modes = {
-        path: row.entry.mode
-        for path, row in sorted(rows.items())
-        if (mode_class := _class_of(row.entry)) is not None and row.entry.mode != usual[mode_class]
-    }
-    empty = sorted(p for p, row in rows.items() if row.entry.kind is EntryKind.DIRECTORY and p not in parents)
-    return json.dumps({"usual": usual, "modes": modes, "empty": empty}, indent=1).encode("ascii")
+        entry = row.entry
+        parents.add(path.rpartition("/")[0])
+        if entry.kind is EntryKind.DIRECTORY:
+            groups.setdefault((_TREE, entry.mode), []).append(path)
+        elif entry.kind is EntryKind.FILE:
+            groups.setdefault((_EXECUTABLE if entry.mode & 0o111 else _REGULAR, entry.mode), []).append(path)
+    usual = {mode_class: _most_common(groups, mode_class) for mode_class in _FALLBACKS}
+    unusual = [(p, mode) for (name, mode), paths in groups.items() if mode != usual[name] for p in paths]
+    empty = sorted(p for (name, _mode), paths in groups.items() if name == _TREE for p in paths if p not in parents)
+    return json.dumps({"usual": usual, "modes": dict(sorted(unusual)), "empty": empty}, indent=1).encode("ascii")
 
 
-_FALLBACKS = (0o644, 0o755, 0o755)
-
-
-def _class_of(entry: Entry) -> str | None:
-    if entry.kind is EntryKind.DIRECTORY:
-        return _TREE
-    return git_mode(entry) if entry.kind is EntryKind.FILE else None
-
-
-def _most_common(counter: Counter[int], fallback: int) -> int:
+def _most_common(groups: Mapping[tuple[str, int], list[str]], mode_class: str) -> int:
     """Return the most frequent mode, the smallest of several, so that equal workspaces have equal manifests."""
-    if not counter:
-        return fallback
-    return min(counter, key=lambda mode: (-counter[mode], mode))
+    counts = {mode: len(paths) for (name, mode), paths in groups.items() if name == mode_class}
+    return min(counts, key=lambda mode: (-counts[mode], mode), default=_FALLBACKS[mode_class])
 
 
 def decode_modes(content: bytes | None) -> Manifest:
@@ -106,7 +90,7 @@ def decode_modes(content: bytes | None) -> Manifest:
         ValueError: it is damaged.
     """
     value = json.loads(content) if content else {}
-    usual = dict(zip((_REGULAR, _EXECUTABLE, _TREE), _FALLBACKS, strict=True)) | value.get("usual", {})
+    usual = _FALLBACKS | value.get("usual", {})
     bare = {directory for path in value.get("empty", ()) for directory in (path, *iter_parents(path))}
     return Manifest(usual, value.get("modes", {}), frozenset(bare))
 

@@ -87,7 +87,7 @@ class Scanner:
         finally:
             os.close(descriptor)
         scan = self._scan
-        scan.changed.update(path for path in self._before if path not in scan.rows)
+        scan.changed |= self._before.keys() - scan.rows.keys()
         scan.gaps.sort(key=lambda gap: gap.path)
         scan.excluded.sort()
         return scan
@@ -98,11 +98,10 @@ class Scanner:
         if any(entry.name == ".gitignore" for entry in listing):
             rules = rules.with_patterns(path, read_small_file(".gitignore", descriptor) or b"")
         prefix = f"{path}/" if path else ""
+        before, rows, limit = self._before, self._scan.rows, self._limits.max_file_size_bytes
         for entry in listing:
-            here = prefix + entry.name
-            if is_repository_part(entry.name) or here == RESERVED:
-                self._scan.excluded.append(here)
-                continue
+            name = entry.name
+            here = prefix + name
             try:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
@@ -110,10 +109,17 @@ class Scanner:
             except OSError as error:
                 self._gap(here, GapReason.UNREADABLE, error.strerror or "")
                 continue
-            if stat.S_ISDIR(status.st_mode):
-                self._subdirectory(descriptor, here, entry.name, status, rules, depth)
-            elif rules.admits(here, entry.name):
-                self._leaf(descriptor, here, entry.name, status)
+            # The way of nearly every path of nearly every capture: known, and provably as it was.
+            row = before.get(here)
+            if row is not None and row.describes(status) and stat.S_ISREG(status.st_mode) and status.st_size <= limit:
+                self._count_file()
+                rows[here] = row
+            elif is_repository_part(name) or here == RESERVED:
+                self._scan.excluded.append(here)
+            elif stat.S_ISDIR(status.st_mode):
+                self._subdirectory(descriptor, here, name, status, rules, depth)
+            elif rules.admits(here, name):
+                self._leaf(descriptor, here, name, status)
             else:
                 self._scan.excluded.append(here)
 
@@ -173,10 +179,6 @@ class Scanner:
         if status.st_size > self._limits.max_file_size_bytes:
             limit = megabytes(self._limits.max_file_size_bytes)
             self._gap(path, GapReason.TOO_LARGE, f"{megabytes(status.st_size)}, the limit is {limit}")
-            return
-        row = self._before.get(path)
-        if row is not None and row.entry.kind is EntryKind.FILE and row.describes(status):
-            self._scan.rows[path] = row
             return
         try:
             read = _hash_file(directory, name, self._limits.max_file_size_bytes)

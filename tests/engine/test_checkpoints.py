@@ -155,8 +155,9 @@ def test_tracked_directory_that_looks_like_build_output_is_source(lab: Lab) -> N
 @pytest.mark.parametrize(
     "path",
     [
-        "node_modules/x.js", "a/b/node_modules/x.js", "a/__pycache__/x.pyc", ".venv/bin/python", "build/out.o", "a/dist/x",
-        "target/x", "a/.git/config", ".mypy_cache/x", ".idea/x", "x.pyc", "deep/er/server.log", ".DS_Store", "env/pyvenv.cfg",
+        "node_modules/x.js", "a/b/node_modules/x.js", "a/__pycache__/x.pyc", ".venv/bin/python", "build/out.o",
+        "a/dist/x", "target/x", "a/.git/config", ".mypy_cache/x", ".idea/x", "x.pyc", "deep/er/server.log",
+        ".DS_Store", "env/pyvenv.cfg",
     ],
 )  # fmt: skip
 def test_what_is_no_source_is_not_captured_and_survives(lab: Lab, path: str) -> None:

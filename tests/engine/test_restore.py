@@ -100,9 +100,9 @@ def test_no_restore_without_a_safety_checkpoint(tmp_path: Path) -> None:
 
     def fail(arguments: object) -> None:
         if armed and armed[0] in str(arguments):
-            raise EngineErrorInjected
+            raise InjectedError
 
-    class EngineErrorInjected(EngineError):
+    class InjectedError(EngineError):
         pass
 
     lab = Lab(tmp_path, before_git=fail)
@@ -673,10 +673,14 @@ def test_transaction_restores_everything_when_its_block_raises(lab: Lab) -> None
     lab.edit("a.py", "one\n")
     before = snapshot(lab.root)
 
-    with pytest.raises(ZeroDivisionError), lab.engine.transaction(lab.workspace, "try something"):
-        lab.edit("a.py", "two\n")
-        lab.edit("new/b.py", "new\n")
-        raise ZeroDivisionError
+    def fail_half_way() -> None:
+        with lab.engine.transaction(lab.workspace, "try something"):
+            lab.edit("a.py", "two\n")
+            lab.edit("new/b.py", "new\n")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_half_way()
 
     assert snapshot(lab.root) == before
 

@@ -1,0 +1,98 @@
+"""Capturing only what a file tool touched: the rest is as the capture before found it, whatever anybody does meanwhile.
+
+What others change in the meantime is left for the next whole capture to find, where it counts as theirs.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable
+
+from engine.checkpoints.capture import Captured, FilesMoved, write_scan
+from engine.checkpoints.manifest import iter_parents
+from engine.checkpoints.scan import Scan, blob_oid
+from engine.checkpoints.source import is_secret_name
+from engine.host.files import Signature, Tree
+from engine.host.paths import PathUnsafe
+from engine.model import Entry, EntryKind, Workspace
+from engine.store.index import RACY_NS, Row
+from engine.store.layout import RESERVED
+from engine.store.opened import Store
+from engine.store.reader import COPY_BYTES
+
+_LINK_MODE = 0o777
+
+
+def recapture(store: Store, workspace: Workspace, before: Captured, paths: Iterable[str]) -> Captured | None:
+    """Capture these paths anew on top of a capture; the caller holds ``store.use``.
+
+    ``None`` says that a whole capture is needed: somebody else captured in between, or a path has to be judged by the
+    rules of a whole one (a secret's name, a size over the limit, something that will not keep still).
+
+    Raises:
+        GitFailed: the store could not take it; the base is as it was.
+    """
+    index = store.index(workspace)
+    if index.base != before.commit:
+        return None
+    wanted = set(paths)
+    if any(is_secret_name(path.rpartition("/")[2]) or path.split("/")[0] == RESERVED for path in wanted):
+        return None
+    scan = Scan(dict(index.rows), set(), list(before.gaps), sorted(before.excluded))
+    with Tree.open(workspace.root) as tree:
+        for path in sorted(wanted | {parent for named in wanted for parent in iter_parents(named)}):
+            try:
+                row = _read(tree, path, workspace.limits.max_file_size_bytes)
+            except (OSError, PathUnsafe, _NeedsWhole):
+                return None
+            _put(scan, index.rows, path, row)
+    try:
+        return write_scan(store, workspace, index, scan)
+    except FilesMoved:
+        return None
+
+
+class _NeedsWhole(Exception):  # noqa: N818 - internal signal
+    """This path cannot be captured by itself."""
+
+
+def _read(tree: Tree, path: str, limit_bytes: int) -> Row | None:
+    read_at_ns = time.time_ns()
+    signature = tree.signature(path)
+    if signature is None:
+        return None
+    if signature.is_directory:
+        return Row(Entry(EntryKind.DIRECTORY, signature.mode, None))
+    if signature.is_link:
+        return _row(Entry(EntryKind.SYMLINK, _LINK_MODE, blob_oid(tree.read_link(path))), signature, read_at_ns)
+    if not signature.is_file or signature.size > limit_bytes:
+        raise _NeedsWhole
+    digest = hashlib.sha1(b"blob %d\0" % signature.size, usedforsecurity=False)
+    with tree.open_file(path) as stream:
+        while chunk := stream.read(COPY_BYTES):
+            digest.update(chunk)
+        if not signature.same_as(Signature.of(os.fstat(stream.fileno()))):
+            raise _NeedsWhole
+    return _row(Entry(EntryKind.FILE, signature.mode, digest.hexdigest()), signature, read_at_ns)
+
+
+def _row(entry: Entry, signature: Signature, read_at_ns: int) -> Row:
+    trusted = max(signature.mtime_ns, signature.ctime_ns) < read_at_ns - RACY_NS
+    stamps = (signature.size, signature.mtime_ns, signature.ctime_ns, signature.ino, signature.dev)
+    return Row(entry, *stamps, trusted=trusted)
+
+
+def _put(scan: Scan, before: dict[str, Row], path: str, row: Row | None) -> None:
+    old = before.get(path)
+    if row is None:
+        scan.rows.pop(path, None)
+    else:
+        scan.rows[path] = row
+    if old != row:
+        scan.changed.add(path)
+    was_directory = old is not None and old.entry.kind is EntryKind.DIRECTORY
+    if was_directory and (row is None or row.entry.kind is not EntryKind.DIRECTORY):
+        below = f"{path}/"
+        for gone in [known for known in scan.rows if known.startswith(below)]:
+            del scan.rows[gone]
+            scan.changed.add(gone)
