@@ -52,14 +52,7 @@ def resolve(word: str, known: Sequence[Checkpoint], shown: Sequence[str]) -> Nam
     for checkpoint in known:
         if checkpoint.id == wanted:
             return Named(checkpoint, word if shown else wanted[:SHORT_ID])
-    if not known:
-        raise NoSuchCheckpoint(
-            f"Checkpoint {number} of the list, {wanted[:SHORT_ID]}, is gone: the store holds no checkpoint of this "
-            "workspace any more. It was cleared, deleted or pruned by age. Nothing was changed."
-        )
-    raise NoSuchCheckpoint(
-        f"Checkpoint {number} of the list, {wanted[:SHORT_ID]}, was pruned since. /rollback shows the list."
-    )
+    raise _gone(f"Checkpoint {number} of the list, {wanted[:SHORT_ID]},", known)
 
 
 def _position(word: str, count: int) -> int | None:
@@ -90,5 +83,15 @@ def _by_prefix(word: str, known: Sequence[Checkpoint], positions: Sequence[str])
         ids = ", ".join(checkpoint.id[: max(SHORT_ID, len(prefix) + 4)] for checkpoint in found)
         raise NoSuchCheckpoint(f"Several ids begin with {word}: {ids}. Give more characters.")
     if any(shown.startswith(prefix) for shown in positions):
-        raise NoSuchCheckpoint(f"Checkpoint {word} was pruned since. /rollback shows the list.")
+        raise _gone(f"Checkpoint {word}", known)
     raise NoSuchCheckpoint(f"No checkpoint is numbered {word} or has an id that begins so. /rollback shows the list.")
+
+
+def _gone(which: str, known: Sequence[Checkpoint]) -> NoSuchCheckpoint:
+    """Tell one that was dropped beside others from a store that holds nothing of the workspace any more."""
+    if known:
+        return NoSuchCheckpoint(f"{which} was pruned since. /rollback shows the list.")
+    return NoSuchCheckpoint(
+        f"{which} is gone: the store holds no checkpoint of this workspace any more. "
+        "It was cleared, deleted or pruned by age. Nothing was changed."
+    )

@@ -87,3 +87,9 @@ def test_ambiguous_id_names_the_candidates() -> None:
 def test_pruned_checkpoint_is_said_to_be_pruned(word: str) -> None:
     with pytest.raises(NoSuchCheckpoint, match=r"dddd.*was pruned since"):
         resolve(word, [NEW, SECOND, THIRD], SHOWN)
+
+
+@pytest.mark.parametrize("word", ["3", "dddd"])
+def test_checkpoint_of_a_store_that_holds_none_any_more_is_said_to_be_gone(word: str) -> None:
+    with pytest.raises(NoSuchCheckpoint, match=r"dddd.* is gone: the store holds no checkpoint of this workspace"):
+        resolve(word, [], SHOWN)
