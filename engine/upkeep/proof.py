@@ -34,6 +34,7 @@ class Prover:
         self._git = git
         self._stack = ExitStack()
         self._process: GitProcess | None = None
+        self._commits: dict[str, tuple[str | None, tuple[Damage, ...]]] = {}
         self._blobs: dict[bytes, str | None] = {}
         self._trees: dict[str, tuple[Damage, ...]] = {}
         self.objects = 0
@@ -49,6 +50,11 @@ class Prover:
 
     def commit(self, oid: str) -> tuple[str | None, tuple[Damage, ...]]:
         """Prove a commit and all it holds; return its tree (``None`` if it cannot be read) and what is damaged."""
+        if oid not in self._commits:
+            self._commits[oid] = self._prove_commit(oid)
+        return self._commits[oid]
+
+    def _prove_commit(self, oid: str) -> tuple[str | None, tuple[Damage, ...]]:
         content, why = self._read(oid, b"commit")
         if content is None:
             return None, (Damage("", oid, why),)
