@@ -1,5 +1,6 @@
 """What Takeback keeps, as a value: the store's refs, its notes about workspaces, and the database's rows."""
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -13,13 +14,21 @@ Holdings = dict[str, Any]
 
 
 def holdings(home: Path) -> Holdings:
-    """Everything in a home that says what can be restored and where a conversation stands."""
-    store = home / "checkpoints" / "store"
+    """Everything in a home that says what can be restored and where a conversation stands.
+
+    Left out is what may tell of a refusal without changing anything: its own row among the restores, and when a
+    workspace was last looked at.
+    """
     kept: Holdings = {f"table {name}": rows for name, rows in tables(home).items() if name not in PASSING}
+    if "table restores" in kept:
+        kept["table restores"] = [row for row in kept["table restores"] if "refused" not in row]
+    store = home / "checkpoints" / "store"
     if store.is_dir():
         kept["refs"] = refs(home)
-        for name in ("ledgers", "journal", "projects", "indexes"):
+        for name in ("ledgers", "journal"):
             kept[name] = {p.name: p.read_bytes() for p in sorted((store / name).iterdir()) if p.suffix != ".lock"}
+        for path in sorted((store / "projects").iterdir()):
+            kept[path.name] = {**json.loads(path.read_bytes()), "last_touch": None}
     return kept
 
 
