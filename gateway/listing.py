@@ -7,7 +7,7 @@ from adapters.contract import Button, Part, Style
 from engine.model import Checkpoint, Gap, GapReason, PathNote
 from gateway.render import LISTED_ID, SHORT_ID, Reply, name, names, one_line, stats
 
-REASON_CHARACTERS = 72
+REASON_CHARACTERS = 120
 """Characters of a reason in the list; commands can be long."""
 
 GAPS_SHOWN = 3

@@ -26,6 +26,9 @@ HEAD_LINES = 40
 HEAD_CHARACTERS = 2_000
 """Characters of a long text that stand in the message; leaves room for what is said around it everywhere."""
 
+TAIL_LINES = 15
+"""How many of these lines are the end of a tool's output."""
+
 LINE_CHARACTERS = 200
 """Characters of one line of a long text."""
 
@@ -128,23 +131,43 @@ def block(text: str, style: Style, file_name: str) -> tuple[tuple[Part, ...], tu
     parts = (Part(head.text + "\n", style),)
     if head.whole:
         return parts, ()
-    missing = " and ".join(_missing(head))
-    # surrogateescape gives back the bytes of the workspace: the file is the diff itself.
-    whole = Attachment(file_name, text.encode("utf-8", "surrogateescape"))
-    return (*parts, Part(f"… {missing}, whole in {file_name}\n")), (whole,)
+    return (*parts, Part(f"… {_missing(head)}, whole in {file_name}\n")), (_whole(file_name, text),)
+
+
+def output(text: str, file_name: str) -> tuple[tuple[Part, ...], tuple[Attachment, ...]]:
+    """Show what a tool wrote: its beginning and, where that is not all of it, its end, which tells how it went."""
+    parts, files = block(text, Style.BLOCK, file_name)
+    head = excerpt(text, lines=HEAD_LINES - TAIL_LINES, characters=HEAD_CHARACTERS // 2)
+    if not files or head.lines_left_out <= TAIL_LINES:
+        return parts, files
+    every = text.removesuffix("\n").rsplit("\n", TAIL_LINES)
+    tail = excerpt("\n".join(every[1:]), characters=HEAD_CHARACTERS // 2)
+    left = Excerpt("", head.lines_left_out - TAIL_LINES + tail.lines_left_out, head.lines_cut + tail.lines_cut)
+    said = Part(f"… {_missing(left)}, whole in {file_name}\n")
+    return (Part(head.text + "\n", Style.BLOCK), said, Part(tail.text + "\n", Style.BLOCK)), files
 
 
 def diff_parts(diff: DiffResult, file_name: str) -> tuple[tuple[Part, ...], tuple[Attachment, ...]]:
     """Show a comparison: its stat summary, then the diff; a long one goes along whole as ``file_name``."""
     summary = _stat_summary(diff.stat_text)
     parts, files = block(diff.patch, Style.DIFF, file_name)
-    return (*summary, *parts), files
+    between = (Part("\n"),) if summary and parts else ()
+    return (*summary, *between, *parts), files
 
 
 def file_list(title: str, lines: Iterable[str], file_name: str) -> Attachment:
     """Make a text file that names what a sentence only counts."""
     text = "\n".join([title, "", *lines, ""])
-    return Attachment(file_name, text.encode("utf-8", "surrogateescape"))
+    return _whole(file_name, text)
+
+
+def _whole(file_name: str, text: str) -> Attachment:
+    try:
+        # Gives back the bytes of the workspace: the file is the text itself.
+        content = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        content = text.encode("utf-8", "backslashreplace")
+    return Attachment(file_name, content)
 
 
 def _printable(piece: str) -> str:
@@ -154,13 +177,13 @@ def _printable(piece: str) -> str:
     return "\\".join(display(run, limit=12 * len(run) + 12) for run in piece.split("\\"))
 
 
-def _missing(head: Excerpt) -> list[str]:
+def _missing(head: Excerpt) -> str:
     said = []
     if head.lines_left_out:
         said.append(f"{head.lines_left_out:,} more {'line' if head.lines_left_out == 1 else 'lines'}")
     if head.lines_cut:
         said.append(f"{counted(head.lines_cut, 'line')} cut short")
-    return said
+    return " and ".join(said)
 
 
 def _stat_summary(stat_text: str) -> tuple[Part, ...]:

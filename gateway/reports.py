@@ -95,15 +95,16 @@ def files_said(report: RestoreReport, again: str) -> str:
 
 
 def conversation_said(moved: Moved, *, files: bool) -> str:
-    """Return the line on the conversation; ``files`` is whether files went back with it."""
+    """Return what is said of the conversation; ``files`` is whether files went back with it."""
     if moved.problem:
         return f"⚠ Only files went back; the conversation was left as it is: {moved.problem}.\n"
+    said = ""
     if moved.undone:
         what = "files and turns" if files else "turns"
-        return f"↩ Undid {counted(moved.undone, 'turn')}. /redo brings {what} back.\n"
+        said += f"↩ Undid {counted(moved.undone, 'turn')}. /redo brings {what} back.\n"
     if moved.returned:
-        return f"↪ Brought back {counted(moved.returned, 'turn')}.\n"
-    return ""
+        said += f"↪ Brought back {counted(moved.returned, 'turn')}.\n"
+    return said
 
 
 def whole_report(report: RestoreReport) -> tuple[Attachment, ...]:
@@ -135,7 +136,8 @@ def everything_command(command: str, report: RestoreReport, selection: Sequence[
     nested = any(gap.reason is GapReason.NESTED_REPOSITORY for gap in report.target.gaps)
     paths = list(selection)
     if not paths and nested:
-        paths = [note.path for note in report.kept[:HINTED_PATHS]]
+        # A name that is shown escaped cannot be typed so.
+        paths = [note.path for note in report.kept[:HINTED_PATHS] if name(note.path) == note.path]
     if not paths:
         return f"{command} --all"
     return f"{command} --all -- {' '.join(shlex.quote(path) for path in paths)}"

@@ -7,7 +7,7 @@ from adapters.contract import Part, Style
 from engine.model import ToolResult
 from gateway.agents.base import Answer, Tools, TurnContext
 from gateway.receipts import receipt
-from gateway.render import Reply, block, say
+from gateway.render import Reply, output, say
 
 KIND = "direct"
 """The agent's name in the configuration."""
@@ -132,6 +132,6 @@ def _introduction() -> Reply:
 
 
 def _shown(turn_id: int, result: ToolResult) -> Reply:
-    parts, files = block(result.text, Style.BLOCK, "output.txt")
+    parts, files = output(result.text, "output.txt")
     end, buttons = receipt(turn_id, [result])
     return Reply((*parts, *end), files, buttons)

@@ -25,6 +25,8 @@ DETAIL_CHARACTERS = 300
 
 _VERIFY = "run on the gateway's machine: gateway checkpoints verify"
 
+REFUSED = "Refused, nothing was changed: "
+
 HOW_TO_TURN_ON = """\
 Checkpoints are off here, so nothing can be taken back. Turn them on with one of these:
 
@@ -101,7 +103,7 @@ def _unknown_checkpoint(error: UnknownCheckpoint) -> str:
 def _nested(error: NestedRepositoryRefused) -> str:
     nested = names([PathNote(path) for path in error.repositories])
     return (
-        f"Refused, nothing was changed: the checkpoint does not hold the nested git repositories {nested}. "
+        f"{REFUSED}the checkpoint does not hold the nested git repositories {nested}. "
         "Restore files outside them by name: /rollback <N> <file>"
     )
 
@@ -129,7 +131,7 @@ SENTENCES: dict[type[EngineError], Callable[..., str]] = {
     WorkspaceRefused: _workspace_refused,
     CaptureFailed: _capture_failed,
     UnknownCheckpoint: _unknown_checkpoint,
-    RestoreRefused: lambda error: f"Refused, nothing was changed: {_detail(str(error))}",
+    RestoreRefused: lambda error: f"{REFUSED}{_detail(str(error))}",
     NestedRepositoryRefused: _nested,
     BadSelection: _bad_selection,
     SafetyFailed: _safety_failed,

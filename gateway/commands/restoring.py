@@ -52,6 +52,9 @@ async def restore(context: CommandContext, plan: RestorePlan, move: Move) -> tup
     place = context.place
     holder = f"the {place.adapter} chat {place.chat}"
     async with context.writers.hold(plan.workspace.root, holder, wait_s=MOMENT_S):
+        if not plan.effective and move.new_head == context.session.head:
+            # Nothing moves at all; written down, it would stand between a redo and the restore that is meant.
+            return report_of(plan), Moved()
         await _plan(context, move, plan.token, plan.target.id)
         report = await _apply(context, plan)
         try:

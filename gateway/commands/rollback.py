@@ -9,7 +9,7 @@ from engine.model import Checkpoint, RestorePlan, Workspace
 from gateway.commands.alignment import head_for
 from gateway.commands.arguments import nearest, parse_arguments
 from gateway.commands.base import BadUsage, Command, CommandContext, Invocation, Order, Outcome, Usage
-from gateway.commands.failures import container_reason, sentence
+from gateway.commands.failures import REFUSED, container_reason, sentence
 from gateway.commands.numbering import Named, is_reference
 from gateway.commands.preconditions import guarded_workspace, listed_workspace, named_checkpoint
 from gateway.commands.redo import Redo
@@ -67,11 +67,16 @@ class Preview:
         return Outcome((Reply((*_since(named.checkpoint, stats(diff.stats)), *parts, Part(gaps), *plan), files),))
 
     async def _plan(self, context: CommandContext, workspace: Workspace, named: Named) -> tuple[Part, ...]:
+        command = command_for(named, self.paths, everything=self.everything)
         try:
             plan = await plan_rollback(context, workspace, named, self.paths, everything=self.everything)
         except RestoreRefused as refusal:
-            return (Part(f"\nRestoring it as a whole: {sentence(refusal)}\n"),)
-        return planned_parts(plan, command_for(named, self.paths, everything=self.everything))
+            return (
+                Part("\n"),
+                Part(command, Style.CODE),
+                Part(f" would be refused: {sentence(refusal).removeprefix(REFUSED)}\n"),
+            )
+        return planned_parts(plan, command)
 
 
 @dataclass(frozen=True, slots=True)

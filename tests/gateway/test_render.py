@@ -4,7 +4,7 @@ import pytest
 
 from adapters.contract import Place, Style
 from engine.model import ChangeStats, DiffResult, PathNote
-from gateway.render import block, diff_parts, excerpt, name, names, one_line, readable, say, stats
+from gateway.render import block, diff_parts, excerpt, name, names, one_line, output, readable, say, stats
 
 
 def diff_of(patch: str, stat: str = " a.txt | 2 +-\n 1 file changed") -> DiffResult:
@@ -61,8 +61,8 @@ def test_stats_read_as_in_the_list(change: ChangeStats, shown: str) -> None:
 def test_short_diff_stands_whole_in_the_message() -> None:
     parts, files = diff_parts(diff_of("-a\n+b\n"), "x.diff")
 
-    assert [part.style for part in parts] == [Style.BLOCK, Style.DIFF]
-    assert parts[1].text == "-a\n+b\n"
+    assert [part.style for part in parts] == [Style.BLOCK, Style.PLAIN, Style.DIFF]
+    assert parts[2].text == "-a\n+b\n"
     assert files == ()
 
 
@@ -94,8 +94,8 @@ def test_line_of_10000_characters_is_cut_and_goes_along_whole() -> None:
 def test_diff_with_three_backticks_is_left_as_it_is() -> None:
     parts, _ = diff_parts(diff_of("+```python\n+```\n"), "a.diff")
 
-    assert parts[1].text == "+```python\n+```\n"
-    assert parts[1].style is Style.DIFF
+    assert parts[2].text == "+```python\n+```\n"
+    assert parts[2].style is Style.DIFF
 
 
 def test_endless_lines_are_not_escaped_as_a_whole() -> None:
@@ -119,6 +119,41 @@ def test_output_of_a_tool_that_is_no_text_reaches_the_file_as_it_was() -> None:
 
     assert parts[0].text.startswith("\\xffyyy")
     assert whole.content == b"\xff" + b"y" * 30_000
+
+
+def test_text_that_no_encoding_holds_still_makes_a_file() -> None:
+    _, (whole,) = block("\ud800" + "y" * 30_000, Style.BLOCK, "output.txt")
+
+    assert whole.content == b"\\ud800" + b"y" * 30_000
+
+
+def test_long_output_shows_its_beginning_and_its_end() -> None:
+    text = "".join(f"{number}\n" for number in range(1, 301))
+
+    parts, (whole,) = output(text, "output.txt")
+
+    shown = "".join(part.text for part in parts)
+    assert shown.startswith("1\n2\n")
+    assert shown.endswith("\n299\n300\n")
+    assert "25\n… 260 more lines, whole in output.txt\n286\n" in shown
+    assert whole.content.decode() == text
+
+
+@pytest.mark.parametrize("lines", [1, 39, 40])
+def test_short_output_stands_whole(lines: int) -> None:
+    text = "".join(f"{number}\n" for number in range(lines))
+
+    parts, files = output(text, "output.txt")
+
+    assert ("".join(part.text for part in parts), files) == (text, ())
+
+
+@pytest.mark.parametrize("text", ["x\n" * 41, "x\n" * 54, "y" * 10_000, ("z" * 150 + "\n") * 39, "\n" * 500])
+def test_output_that_does_not_fit_is_bounded_and_whole_in_the_file(text: str) -> None:
+    parts, (whole,) = output(text, "output.txt")
+
+    assert len("".join(part.text for part in parts)) < 3_000
+    assert whole.content.decode() == text
 
 
 def test_nothing_makes_no_block() -> None:

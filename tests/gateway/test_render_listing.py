@@ -78,7 +78,7 @@ def test_reason_stays_on_one_line_and_short() -> None:
 
     assert "\n" not in line
     assert "\x1b" not in line
-    assert len(line) < 140
+    assert len(line) < 160
 
 
 def test_few_newest_entries_have_buttons_that_name_ids() -> None:

@@ -60,7 +60,10 @@ async def test_preview_shows_the_diff_and_that_a_whole_restore_is_refused(chat: 
     said = await chat.say("/rollback diff 1")
 
     assert "+agent\n" in said.text
-    assert said.lines[-1].startswith("Restoring it as a whole: Refused, nothing was changed:")
+    assert re.match(
+        r"/rollback [0-9a-f]{8} would be refused: the checkpoint does not hold the nested git repositories tool\.",
+        said.lines[-1],
+    )
     assert "[nested git repos not captured: tool]" in said.text
 
 

@@ -319,6 +319,21 @@ async def test_restore_that_changes_no_file_still_moves_the_conversation(chat: C
     assert said.lines[-1] == "↩ Undid 1 turn. /redo brings turns back."
 
 
+async def test_every_path_is_named_in_a_file_where_the_reply_counts(chat: Chat, app: Path) -> None:
+    await chat.say("$ for n in $(seq 10 40); do echo x > f$n.txt; done; rm notes.md")
+
+    said = await chat.say("/rollback 1")
+
+    (whole,) = said.files
+    assert re.fullmatch(r"restore-[0-9a-f]{8}\.txt", whole.name)
+    assert (
+        "  Removed: f10.txt, f11.txt, f12.txt, f13.txt, f14.txt, f15.txt, f16.txt, f17.txt, f18.txt, f19.txt (+21)\n"
+        in said.text
+    )
+    assert all(f"Removed: f{number}.txt\n" in whole.content.decode() for number in range(10, 41))
+    assert "Restored: notes.md\n" in whole.content.decode()
+
+
 async def test_names_of_any_characters_are_shown_as_they_are(chat: Chat, app: Path) -> None:
     for file_name in ("my_file_[1].py", "<x>&.txt", "a`b*c_d.md"):
         await chat.say(f"/write {file_name}\nx\n")

@@ -77,7 +77,9 @@ async def test_status_and_list_are_answered_while_a_turn_runs(chat: Chat, app: P
 
     status = (await chat.say("/status")).text
     listed = (await chat.say("/rollback")).text
+    previewed = (await chat.say("/rollback diff 2")).text
 
+    assert "+agent\n" in previewed
     assert re.search(r"Running: turn #\d+ for \d+ s: \$ echo", status)
     assert "before write_file: app.py" in listed
     await chat.say("/stop")

@@ -223,6 +223,35 @@ async def test_redo_brings_back_what_a_restore_of_named_files_took(chat: Chat, a
     assert await chat.head() == head
 
 
+async def test_restore_that_moves_nothing_does_not_stand_before_the_one_to_redo(chat: Chat, app: Path) -> None:
+    await write(chat, 1)
+    await chat.say("/rollback")
+    await chat.say("/rollback 1")
+    assert "No file had to be changed." in (await chat.say("/rollback 1")).text
+    assert "No file had to be changed." in (await chat.say("/rollback 1 app.py")).text
+
+    await chat.say("/redo")
+
+    assert (app / "app.py").read_bytes() == b"1\n"
+
+
+async def test_going_back_to_an_abandoned_branch_says_what_went_and_what_came(chat: Chat, app: Path) -> None:
+    await write(chat, 1, 2)
+    head = await chat.head()
+    await chat.say("/rollback 2")
+    await write(chat, 3)
+    stale = await chat.say("/redo")
+
+    said = await chat.say(stale.text.rpartition(": ")[2])
+
+    assert (app / "app.py").read_bytes() == b"2\n"
+    assert said.lines[-2:] == [
+        "↩ Undid 1 turn. /redo brings files and turns back.",
+        "↪ Brought back 2 turns.",
+    ]
+    assert await chat.head() == head
+
+
 async def test_nothing_to_redo_is_said(chat: Chat) -> None:
     await write(chat, 1)
 
