@@ -2,7 +2,8 @@
 
 Everything that is remembered goes through `Database.transaction`: one connection, one writer at a time, committed as a
 whole or not at all, also when the caller is cancelled. WAL with ``synchronous=FULL``: a message is acknowledged to a
-platform once its commit has returned, so a commit has to survive a power cut as well as a crash.
+platform once its commit has returned, so a commit has to survive a power cut as well as a crash. What may be lost in a
+power cut, never in a crash, says so and is spared the wait for the disk.
 
 Any ``str`` can be stored. What UTF-8 cannot hold (file names of odd bytes arrive as lone surrogates) is kept
 JSON-escaped and comes back as it was; callers need not know.
@@ -70,12 +71,15 @@ class Database:
         self.path = path
         self._connection = connection
         self._lock = anyio.Lock()
+        self._durable: bool | None = True
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
+    async def transaction(self, *, durable: bool = True) -> AsyncIterator[Transaction]:
         """All or nothing: commits when the block ends, rolls back when it raises or is cancelled.
 
-        One transaction at a time; do not wait for anything but the database inside, and do not nest.
+        One transaction at a time; do not wait for anything but the database inside, and do not nest. Transactions are
+        kept in order: once a durable one has returned, all before it are durable. One that is not survives a crash of
+        the process, not a power cut.
 
         Raises:
             DatabaseUnusable: it could not be written; nothing of the block is stored.
@@ -84,6 +88,7 @@ class Database:
         async with self._lock:
             try:
                 with _translated(self.path):
+                    await self._set_durable(durable)
                     await self._connection.execute("BEGIN IMMEDIATE")
                 with _translated(self.path):
                     yield Transaction(self._connection)
@@ -97,6 +102,13 @@ class Database:
                 with anyio.CancelScope(shield=True):
                     await self._connection.rollback()
                 raise
+
+    async def _set_durable(self, durable: bool) -> None:  # noqa: FBT001 - a state to take on
+        if durable is not self._durable:
+            # Unknown until it is done, so that a cancelled change is made again.
+            self._durable = None
+            await self._connection.execute_fetchall(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
 
     async def fetch_all(self, sql: str, *parameters: Value) -> list[Row]:
         """Every row of one read."""

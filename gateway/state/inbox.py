@@ -57,7 +57,8 @@ class Inbox:
 
     async def begin(self, inbox_id: int) -> Received | None:
         """Mark a message as being handled and give it out whole; ``None`` when it is not waiting (any more)."""
-        async with self._database.transaction() as tx:
+        # Whatever the handling leaves behind is stored durably after this, and this with it.
+        async with self._database.transaction(durable=False) as tx:
             rows = await tx.fetch_all(
                 "UPDATE inbox SET state = 'running', attempts = attempts + 1"
                 " WHERE id = ? AND state = 'new' RETURNING *",
@@ -75,6 +76,11 @@ class Inbox:
             for reply in replies:
                 await put(tx, reply, inbox_id=inbox_id, owner=self._instance.id, now=now)
             await finish(tx, inbox_id, now)
+
+    async def event_of(self, inbox_id: int) -> str | None:
+        """Return the platform's id of a message, ``None`` when it has been forgotten."""
+        row = await self._database.fetch_one("SELECT event_id FROM inbox WHERE id = ?", inbox_id)
+        return None if row is None else str(row["event_id"])
 
     async def waiting(self) -> list[Received]:
         """This process's messages that nobody has begun, in the order they came; files are left out."""

@@ -59,7 +59,7 @@ class Messages:
         self, turn_id: int, tool_name: str, arguments: Mapping[str, object], *, call_id: str | None = None
     ) -> int:
         """Append a tool call before it runs, so that a crash shows what was under way; returns its id."""
-        async with self._database.transaction() as tx:
+        async with self._database.transaction(durable=False) as tx:
             message_id = await append(tx, turn_id, Role.TOOL, "", now=self._clock())
             await tx.execute(
                 "UPDATE messages SET tool_name = ?, call_id = ?, arguments = ? WHERE id = ?",
@@ -68,8 +68,8 @@ class Messages:
             return message_id
 
     async def finish_call(self, message_id: int, content: str, *, ok: bool, checkpoint_id: str | None = None) -> None:
-        """Store a tool call's result, and the checkpoint that covers its turn in the same transaction."""
-        async with self._database.transaction() as tx:
+        """Store a tool call's result, and the checkpoint that covers its turn; durable with the turn's end."""
+        async with self._database.transaction(durable=False) as tx:
             await tx.execute("UPDATE messages SET content = ?, ok = ? WHERE id = ?", content, int(ok), message_id)
             if checkpoint_id is not None:
                 await tx.execute(

@@ -94,7 +94,8 @@ class Outbox:
             return await tx.execute("DELETE FROM outbox WHERE state <> 'pending' AND done_at < ?", limit)
 
     async def _settle(self, reply_id: int, state: str, error: str | None) -> None:
-        async with self._database.transaction() as tx:
+        # Lost in a power cut, it is sent once more, which is allowed.
+        async with self._database.transaction(durable=False) as tx:
             await tx.execute(
                 "UPDATE outbox SET state = ?, attempts = attempts + 1, error = ?, done_at = ? WHERE id = ?",
                 *(state, error, to_text(self._clock()), reply_id),

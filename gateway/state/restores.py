@@ -70,7 +70,7 @@ class Restores:
         self._instance = instance
         self._clock = clock
 
-    async def plan(  # noqa: PLR0913 - a row has as many facts
+    async def plan(
         self,
         session_id: str,
         *,

@@ -1,5 +1,6 @@
 """Turns run with recorded tools, end in one of five ways, and write nothing after their end."""
 
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -51,6 +52,10 @@ class Scripted:
 
 async def nothing(tools: Tools) -> None:
     del tools
+
+
+def pid_in(project: Path) -> int:
+    return int((project / "pid").read_text())
 
 
 async def test_a_turn_writes_its_file_and_is_stored_with_all_it_did(office: Office, project: Path):
@@ -179,8 +184,8 @@ async def test_a_stopped_turn_ends_its_command_and_is_stored_as_stopped(office: 
     assert turn is not None
     used = (await office.memory.messages.of_turn(turn.id))[1]
     assert "begun" in used.content, "what the command said until then is kept"
-    pid = int((project / "pid").read_text())
-    assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid_in(project), 0)
 
 
 async def test_a_stopped_turn_begins_no_further_tool(office: Office, project: Path):

@@ -54,6 +54,35 @@ async def test_settings_survive_power_cuts_and_keep_references_whole(database: D
         await write(database, ADD, "UPDATE chats SET session_id = 'none' WHERE chat = ?")
 
 
+async def test_only_what_may_be_lost_in_a_power_cut_is_spared_the_disk(database: Database):
+    async def synchronous(**options: bool) -> int:
+        async with database.transaction(**options) as tx:
+            row = await tx.fetch_one("PRAGMA synchronous")
+        assert row is not None
+        return int(row[0])
+
+    assert [await synchronous(), await synchronous(durable=False), await synchronous(durable=False)] == [2, 1, 1]
+    assert await synchronous() == 2
+
+
+async def test_a_change_of_durability_that_was_cut_off_is_made_again(database: Database):
+    async def write() -> None:
+        async with database.transaction(durable=False) as tx:
+            await tx.execute(ADD, "x")
+
+    for steps in range(4):
+        task = asyncio.create_task(write())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+
+        async with database.transaction() as tx:
+            row = await tx.fetch_one("PRAGMA synchronous")
+        assert row is not None
+        assert row[0] == 2
+
+
 async def test_a_transaction_that_raises_stores_nothing(database: Database):
     with pytest.raises(sqlite3.OperationalError):
         await write(database, ADD, "this is no SQL")
