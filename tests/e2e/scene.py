@@ -19,11 +19,15 @@ _TROUBLE = re.compile(r"^\S+ (?:error|critical) .*|^Traceback .*", re.MULTILINE)
 
 @dataclass
 class Scene:
-    """One machine. ``base`` is an empty directory; ``log_may_hold`` is a pattern of errors that a test provokes."""
+    """One machine. ``base`` is an empty directory; ``log_may_hold`` is a pattern of errors that a test provokes.
+
+    ``launcher`` is a command that starts the program.
+    """
 
     base: Path
     log_may_hold: str = ""
     environment: dict[str, str] = field(default_factory=dict)
+    launcher: tuple[str, ...] = ()
     programs: list[Program] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -46,7 +50,7 @@ class Scene:
 
     def line(self, *arguments: str) -> list[str]:
         """A command line of the program."""
-        return [sys.executable, "-m", "gateway", *arguments]
+        return [*self.launcher, sys.executable, "-m", "gateway", *arguments]
 
     def start(self, *arguments: str, **environment: str) -> Program:
         """Start the chat; without arguments in the project, with checkpoints."""
