@@ -45,7 +45,28 @@ from engine.store.layout import Layout, workspace_hash
 from engine.store.opened import Store
 from engine.store.refs import find_ref, session_ref, update_refs
 from engine.toolbox import Toolbox
+from engine.upkeep.clear import ClearReport
 from engine.upkeep.keeper import Keeper
+from engine.upkeep.orphans import OrphanPreview
+from engine.upkeep.progress import Step
+from engine.upkeep.report import PruneReport
+from engine.upkeep.retention import Decision, PrunePolicy, WorkspaceRule
+from engine.upkeep.status import ProjectStatus, StoreStatus
+from engine.upkeep.verify import VerifyReport
+
+__all__ = [
+    "ClearReport",
+    "Decision",
+    "Engine",
+    "OrphanPreview",
+    "ProjectStatus",
+    "PrunePolicy",
+    "PruneReport",
+    "Step",
+    "StoreStatus",
+    "VerifyReport",
+    "WorkspaceRule",
+]
 
 _NO_ENVIRONMENT: Mapping[str, str] = MappingProxyType({})
 

@@ -174,7 +174,7 @@ async def _unsound(path: str) -> list[str]:
 
 
 def _store(patient: Patient) -> Iterator[Finding]:
-    status = patient.engine.status()
+    status = patient.engine.upkeep.status()
     if status.problem is not None:
         yield Finding("store", Level.PROBLEM, status.problem, "Run: gateway checkpoints verify")
     elif not status.exists:

@@ -1,0 +1,219 @@
+"""``gateway checkpoints``: the store, looked at and tidied."""
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.cli import opening
+from gateway.cli.exits import Exit, ending
+from gateway.cli.humane import age, size
+from gateway.cli.plain import print_json
+from gateway.cli.progress import watched
+from gateway.cli.prune import command as prune_command
+
+if TYPE_CHECKING:
+    from engine.api import ClearReport, ProjectStatus, StoreStatus, VerifyReport
+    from engine.model import Checkpoint
+
+WORKDIR_WIDTH = 35
+MARKS = {"error": "✗", "warning": "!", "info": "·"}
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+
+
+@click.group(
+    name="checkpoints",
+    invoke_without_command=True,
+    epilog=ending("gateway checkpoints", "gateway checkpoints list ~/code/app", "gateway checkpoints verify"),
+)
+@as_json_option
+@click.pass_context
+def command(ctx: click.Context, *, as_json: bool) -> Exit | None:
+    """Look at the checkpoint store and tidy it.
+
+    Without a subcommand, shows the status.
+    """
+    return show_status(as_json=as_json) if ctx.invoked_subcommand is None else None
+
+
+@command.command(epilog=ending("gateway checkpoints status", "gateway checkpoints status --json"))
+@as_json_option
+def status(*, as_json: bool) -> Exit:
+    """Show how large the store is and what it holds.
+
+    A workspace is an orphan when its directory is not found: it may be deleted, or on a disk that is not mounted.
+    """
+    return show_status(as_json=as_json)
+
+
+def show_status(*, as_json: bool) -> Exit:
+    """Print the status; a store that cannot be read is an error, shown after what can be said."""
+    found = opening.engine().upkeep.status()
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(status_text(found))
+    if found.problem is not None:
+        click.echo(f"gateway: {found.problem}", err=True)
+        return Exit.ERROR
+    return Exit.OK
+
+
+def status_text(found: "StoreStatus") -> str:
+    """The status for people."""
+    lines = [
+        f"Checkpoint base: {found.base}",
+        f"Total size:      {size(found.total_bytes)}",
+        f"  store/         {size(found.store_bytes)}",
+        f"  legacy-*       {size(found.legacy_bytes)}",
+        f"Projects:        {len(found.projects)}",
+    ]
+    if found.last_prune is not None:
+        last = found.last_prune
+        failed = f", {last.errors} errors" if last.errors else ""
+        lines.append(
+            f"Last prune:      {age(last.at)} ({last.dropped} dropped, {size(last.freed_bytes)} freed{failed})"
+        )
+    if found.projects:
+        width = max(WORKDIR_WIDTH, *(len(_workdir(project)) for project in found.projects))
+        lines += ["", f"  {'WORKDIR':<{width}}  COMMITS  LAST TOUCH  STATE"]
+        lines += [
+            f"  {_workdir(project):<{width}}  {project.checkpoints:>7}  {age(project.last_touch):>10}  {project.state}"
+            for project in found.projects
+        ]
+    if found.legacy:
+        lines += ["", f"Legacy archives ({len(found.legacy)}):"]
+        lines += [f"  {archive.name}   {size(archive.size_bytes)}" for archive in found.legacy]
+        lines.append("Clear with: gateway checkpoints clear-legacy")
+    return "\n".join(lines)
+
+
+def _workdir(project: "ProjectStatus") -> str:
+    if project.workdir is None:
+        return f"(unknown: {project.hash})"
+    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in project.workdir)
+
+
+@command.command(name="list", epilog=ending("gateway checkpoints list", "gateway checkpoints list ~/code/app --json"))
+@click.argument("directory", required=False, type=click.Path(resolve_path=True))
+@as_json_option
+def list_checkpoints(directory: str | None, *, as_json: bool) -> Exit:
+    """List the checkpoints of every workspace, or of the one at DIRECTORY, newest first."""
+    from engine.errors import EngineError
+    from engine.model import Workspace
+
+    engine = opening.engine()
+    projects = [project for project in engine.upkeep.projects() if directory in (None, project.workdir)]
+    if directory is not None and not projects:
+        click.echo(f"gateway: the store has no checkpoints of {directory}. See: gateway checkpoints", err=True)
+        return Exit.ERROR
+    failed = False
+    trees = []
+    for project in projects:
+        root = project.workdir or ""
+        try:
+            held = engine.checkpoints(Workspace(root, root, project.hash))
+        except EngineError as error:
+            click.echo(f"gateway: {_workdir(project)}: {error}", err=True)
+            failed = True
+            continue
+        if as_json:
+            listed = [{"number": number, **asdict(item)} for number, item in enumerate(held, 1)]
+            trees.append({"workdir": project.workdir, "hash": project.hash, "checkpoints": listed})
+        else:
+            click.echo(_listed(_workdir(project), held))
+    if as_json:
+        print_json(trees)
+    elif not projects:
+        click.echo("There are no checkpoints yet.")
+    return Exit.PARTLY if failed else Exit.OK
+
+
+def _listed(workdir: str, held: "list[Checkpoint]") -> str:
+    from gateway.listing import entry
+
+    lines = [entry(number, checkpoint) for number, checkpoint in enumerate(held, 1)]
+    return "\n".join([f"{workdir}:", *(lines or ["  none"]), ""])
+
+
+@command.command(epilog=ending("gateway checkpoints clear", "gateway checkpoints clear -f"))
+@click.option("-f", "--force", is_flag=True, help="Do not ask, and give up restores that a crash cut off.")
+@as_json_option
+def clear(*, force: bool, as_json: bool) -> Exit:
+    """Delete every checkpoint of every workspace.
+
+    Says what would be lost and asks. Files in workspaces are never touched.
+    """
+    upkeep = opening.engine().upkeep
+    if not force:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise click.UsageError("-f is needed where nobody can be asked")
+        preview = upkeep.preview_clear()
+        click.echo(
+            f"This deletes {preview.checkpoints} checkpoints of {len(preview.workspaces)} workspaces and "
+            f"{len(preview.legacy)} legacy archives ({size(preview.size_bytes)}) for good."
+        )
+        for workdir in preview.interrupted:
+            click.echo(f"A restore of {workdir} was cut off; without its checkpoints it cannot be finished.")
+        if not click.confirm("Delete them?", default=False):
+            click.echo("Nothing was deleted.")
+            return Exit.ERROR
+    return _cleared(upkeep.clear(give_up_interrupted=force), as_json=as_json)
+
+
+@command.command(name="clear-legacy", epilog=ending("gateway checkpoints clear-legacy"))
+@as_json_option
+def clear_legacy(*, as_json: bool) -> Exit:
+    """Delete the archives of the older layout."""
+    return _cleared(opening.engine().upkeep.clear_archives(), as_json=as_json)
+
+
+def _cleared(report: "ClearReport", *, as_json: bool) -> Exit:
+    if as_json:
+        print_json(report)
+    else:
+        for name in report.deleted:
+            click.echo(f"Deleted {name}")
+        click.echo(f"{size(report.freed_bytes)} freed." if report.deleted else "There was nothing to delete.")
+    for error in report.errors:
+        click.echo(f"gateway: {error}", err=True)
+    return Exit.OK if report.complete else Exit.PARTLY
+
+
+@command.command(epilog=ending("gateway checkpoints verify", "gateway checkpoints verify --json"))
+@as_json_option
+def verify(*, as_json: bool) -> Exit:
+    """Prove that everything listed can be restored.
+
+    Reads every object, and rehearses a restore of each newest checkpoint into a scratch directory. The exit code is 0
+    when the store is healthy, 1 when it is not.
+    """
+    with watched(shown=not as_json) as watch:
+        report = opening.engine().upkeep.verify(progress=watch.progress, cancelled=watch.cancelled)
+    if as_json:
+        print_json({"healthy": report.healthy, **asdict(report)})
+    else:
+        click.echo(_verified(report))
+    if report.cancelled:
+        return Exit.INTERRUPTED
+    return Exit.OK if report.healthy else Exit.ERROR
+
+
+def _verified(report: "VerifyReport") -> str:
+    lines = []
+    for finding in report.findings:
+        lines += [f"{MARKS[finding.severity.value]} {finding.what}", f"    → {finding.next_step}"]
+    lines.append(
+        f"{report.checkpoints} checkpoints of {report.workspaces} workspaces proved, {report.objects} objects "
+        f"({size(report.size_bytes)}) read, {report.rehearsed} restores rehearsed."
+    )
+    if report.cancelled:
+        lines.append("Stopped before the end: nothing is proved of the rest.")
+    else:
+        lines.append("The store is healthy." if report.healthy else "The store is NOT healthy; see above what to do.")
+    return "\n".join(lines)
+
+
+command.add_command(prune_command, name="prune")

@@ -1,0 +1,115 @@
+"""``gateway prune``: drop old checkpoints by the rules, and reclaim their space."""
+
+import sys
+from collections import Counter
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.cli import opening
+from gateway.cli.exits import Exit, ending
+from gateway.cli.humane import size
+from gateway.cli.plain import print_json
+from gateway.cli.progress import watched
+
+if TYPE_CHECKING:
+    from engine.api import Decision, OrphanPreview, PruneReport
+
+POSITIVE = click.FloatRange(min=0, min_open=True)
+
+
+@click.command(
+    name="prune",
+    epilog=ending(
+        "gateway prune --dry-run",
+        "gateway prune --retention-days 30",
+        "gateway prune --orphans --yes --json",
+    ),
+)
+@click.option("--retention-days", type=POSITIVE, help="Instead of checkpoints.retention_days.")
+@click.option("--max-size-mb", type=POSITIVE, help="Instead of checkpoints.max_total_size_mb.")
+@click.option("--orphans", is_flag=True, help="Also drop workspaces whose deletion can be observed; shown first.")
+@click.option("--yes", is_flag=True, help="Do not ask before dropping orphans.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be dropped.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
+def command(
+    retention_days: float | None,
+    max_size_mb: float | None,
+    *,
+    orphans: bool,
+    yes: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> Exit:
+    """Drop old checkpoints and reclaim their space.
+
+    Works at once, however long ago the last time was, and is safe while gateways run. Every workspace that is in use
+    keeps its newest checkpoint. A workspace whose directory is not found is only dropped with --orphans, and only where
+    the directory that held it proves that it was deleted; an unmounted disk proves nothing.
+    """
+    engine = opening.engine()
+    policy = opening.prune_policy(engine, retention_days=retention_days, max_size_mb=max_size_mb)
+    if orphans:
+        preview = engine.upkeep.orphans()
+        if not as_json:
+            _show_orphans(preview)
+        if preview.gone and not (yes or dry_run) and not _agreed():
+            click.echo("Nothing was dropped.")
+            return Exit.ERROR
+        policy = replace(policy, orphans=preview)
+    with watched(shown=not as_json) as watch:
+        report = engine.upkeep.prune(
+            replace(policy, dry_run=dry_run), progress=watch.progress, cancelled=watch.cancelled
+        )
+    if as_json:
+        print_json({"outcome": report.outcome.value, "freed_bytes": report.freed_bytes, **asdict(report)})
+    else:
+        click.echo(report_text(report))
+    for error in report.errors:
+        click.echo(f"gateway: {error}", err=True)
+    if report.errors:
+        return Exit.PARTLY
+    return Exit.INTERRUPTED if report.cancelled else Exit.OK
+
+
+def _agreed() -> bool:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("--yes is needed where nobody can be asked; --dry-run shows what would be dropped")
+    return click.confirm("Drop these for good?", default=False)
+
+
+def _show_orphans(preview: "OrphanPreview") -> None:
+    for orphan in preview.gone:
+        click.echo(f"gone: {_printable(orphan.workdir)} ({len(orphan.checkpoints)} checkpoints)")
+    for workdir, why in preview.kept:
+        click.echo(f"kept: {_printable(workdir)}: {why}")
+    if not preview.gone:
+        click.echo("No workspace is observably gone.")
+
+
+def report_text(report: "PruneReport") -> str:
+    """What a prune did, or would do, for people; a dry run names every decision."""
+    lines = []
+    if report.dry_run:
+        lines += [f"would drop {_named(decision)}: {decision.reason}" for decision in report.decisions]
+    lines += [f"kept: {_printable(kept.name)}: {kept.reason}" for kept in report.kept]
+    lines += [f"note: {note}" for note in report.notes]
+    counts = Counter(decision.target.value for decision in report.decisions)
+    what = ", ".join(f"{count} {target}{'' if count == 1 else 's'}" for target, count in sorted(counts.items()))
+    verb = "Would drop" if report.dry_run else "Dropped"
+    freed = f"{'about ' if report.dry_run else ''}{size(report.freed_bytes)}"
+    lines.append(f"{verb} {what or 'nothing'}; {freed} {'would be ' if report.dry_run else ''}freed.")
+    if report.cancelled:
+        lines.append("Stopped before the end; what was dropped by then is gone, the rest is whole.")
+    return "\n".join(lines)
+
+
+def _named(decision: "Decision") -> str:
+    """``checkpoint 1bea715c of /home/you/code/app``; ids are cut to what people type, names are not."""
+    name = decision.name[:8] if decision.name.isalnum() else decision.name
+    return f"{decision.target.value} {name}" + (f" of {_printable(decision.workdir)}" if decision.workdir else "")
+
+
+def _printable(text: str) -> str:
+    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
