@@ -289,4 +289,4 @@ def _words(received: Received, text: str) -> Outbound:
 
 def _about(received: Received) -> dict[str, object]:
     place = received.inbound.place
-    return {"adapter": place.adapter, "chat": place.chat, "message": received.id}
+    return {"adapter": place.adapter, "chat": place.chat, "inbox": received.id}

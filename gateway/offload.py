@@ -123,7 +123,7 @@ class Offload:
         """Show what a session changed."""
         return await self._read(lambda: self._engine.session_diff(workspace, session))
 
-    async def plan_restore(  # noqa: PLR0913 - as the engine has it
+    async def plan_restore(
         self,
         workspace: Workspace,
         checkpoint_id: str,

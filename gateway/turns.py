@@ -6,6 +6,7 @@ transaction with its replies and with its message being dealt with; afterwards n
 
 import logging
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 
@@ -181,7 +182,16 @@ class TurnRunner:
     ) -> tuple[TurnState, tuple[Reply, ...]]:
         """Let the agent answer; what it raises becomes a failed turn that says what was done by then."""
         notes = await self._memory.messages.notes_before(turn.id)
-        context = TurnContext(turn.id, request.text, toolbox, request.guarded, notes)
+        context = TurnContext(
+            turn_id=turn.id,
+            text=request.text,
+            tools=toolbox,
+            guarded=request.guarded,
+            notes=notes,
+            history=partial(self._memory.messages.history, turn.session_id, before=turn.id),
+            say=partial(self._say, request, turn),
+            progress=partial(self._delivery.progress, request.place),
+        )
         try:
             answer = await request.agent.answer(context)
         except EngineError as error:
@@ -215,6 +225,12 @@ class TurnRunner:
         await (store() if state is TurnState.INTERRUPTED else until_stored(store))
         self._delivery.wake(request.place)
 
+    async def _say(self, request: TurnRequest, turn: Turn, reply: Reply) -> None:
+        """Send a reply in the middle of a turn; it is part of what the agent said."""
+        received = request.received
+        await self._memory.turns.say(turn.id, reply.to(request.place, received.inbound.event_id), inbox_id=received.id)
+        self._delivery.wake(request.place)
+
     async def _answer(self, request: TurnRequest, reply: Reply) -> None:
         """Deal with a message whose turn never began."""
         received = request.received
@@ -239,7 +255,7 @@ class TurnRunner:
             self._offload,
             call,
             turn_id=turn.id,
-            show=lambda text: self._delivery.progress(request.place, text),
+            show=partial(self._delivery.progress, request.place),
         )
 
 

@@ -1,11 +1,12 @@
 """What every agent takes and gives: a turn to answer, tools to answer it with, and an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from engine.model import ToolResult
 from gateway.render import Reply
+from gateway.state.messages import Message
 
 
 class Tools(Protocol):
@@ -40,12 +41,25 @@ class Answer:
     failed: bool = False
 
 
+async def _no_history() -> Sequence[Message]:
+    return ()
+
+
+async def _unheard(reply: Reply) -> None:
+    del reply
+
+
+def _unseen(text: str) -> None:
+    del text
+
+
 @dataclass(frozen=True, slots=True)
 class TurnContext:
     """One turn to answer.
 
     ``guarded`` says whether checkpoints are on. ``notes`` are what the agent has to be told of restores
-    since its last answer.
+    since its last answer. ``history`` reads the conversation up to this turn, notes included, oldest first: what
+    was taken back is not in it. ``say`` sends a reply in the middle of the turn; ``progress`` shows what is going on.
     """
 
     turn_id: int
@@ -53,6 +67,9 @@ class TurnContext:
     tools: Tools
     guarded: bool
     notes: Sequence[str] = ()
+    history: Callable[[], Awaitable[Sequence[Message]]] = _no_history
+    say: Callable[[Reply], Awaitable[None]] = _unheard
+    progress: Callable[[str], None] = _unseen
 
 
 class Agent(Protocol):

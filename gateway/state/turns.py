@@ -129,6 +129,13 @@ class Turns:
                 await finish(tx, inbox_id, now)
         return await self.get(turn_id)
 
+    async def say(self, turn_id: int, reply: Outbound, *, inbox_id: int | None = None) -> None:
+        """Store a reply given in the middle of a turn, as the agent's words and to be sent, in one transaction."""
+        now = self._clock()
+        async with self._database.transaction() as tx:
+            await append(tx, turn_id, Role.ASSISTANT, reply.plain_text, now=now)
+            await put(tx, reply, inbox_id=inbox_id, owner=self._instance.id, now=now)
+
     async def link_checkpoint(self, turn_id: int, checkpoint_id: str) -> None:
         """Remember the checkpoint that covers a turn; the first one stays."""
         async with self._database.transaction() as tx:

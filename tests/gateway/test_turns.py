@@ -217,17 +217,17 @@ async def test_an_agent_that_swallows_its_end_still_cannot_write(office: Office,
 
 async def test_stop_does_not_wait_for_ever(office: Office, project: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("gateway.turns.STOP_LIMIT_S", 0.01)
-    may_end = anyio.Event()
+    begun, may_end = anyio.Event(), anyio.Event()
 
     async def act(tools: Tools) -> None:
         del tools
+        begun.set()
         with anyio.CancelScope(shield=True):
             await may_end.wait()
 
     async with anyio.create_task_group() as group:
         group.start_soon(office.runner.run, await office.request("x", project, agent=Scripted(act)))
-        while office.runner.running(HERE) is None:
-            await anyio.lowlevel.checkpoint()
+        await begun.wait()
 
         assert await office.runner.stop(HERE)
 
@@ -359,6 +359,43 @@ async def test_an_agent_is_told_what_was_taken_back_since_its_last_turn(office: 
         notes.append(list(agent.context.notes))
 
     assert notes == [["one was taken back"], []]
+
+
+async def test_an_agent_reads_the_conversation_without_what_was_taken_back(office: Office, project: Path):
+    """And without the turn it answers, whose text it has."""
+    for text in ("/read Makefile", "/write gone.txt\nx"):
+        await office.runner.run(request := await office.request(text, project))
+    await office.memory.restores.plan(
+        request.session.id, token="t", kind=RestoreKind.UNDO, checkpoint_id=None, new_head=1
+    )
+    await office.memory.restores.complete("t", safety_id=None, note="gone.txt was taken back")
+    agent = Scripted(nothing)
+
+    await office.runner.run(await office.request("go on", project, agent=agent))
+
+    assert agent.context is not None
+    history = await agent.context.history()
+    assert [(message.role, message.content) for message in history if message.role is not Role.ASSISTANT] == [
+        (Role.USER, "/read Makefile"),
+        (Role.TOOL, "all:\n"),
+        (Role.NOTE, "gone.txt was taken back"),
+    ]
+    assert not any("gone.txt" in str(message.arguments) for message in history)
+
+
+async def test_an_agent_may_speak_and_show_progress_in_the_middle(office: Office, project: Path):
+    class Talker(Scripted):
+        async def answer(self, context: TurnContext) -> Answer:
+            context.progress("thinking")
+            await context.say(say("first this"))
+            return Answer((say("then that"),))
+
+    await office.runner.run(await office.request("x", project, agent=Talker(nothing)))
+    await office.delivery.idle()
+
+    words = [message.content for message in await office.memory.messages.of_turn(1)]
+    assert office.platform.sent() == ["first this", "then that"]
+    assert words == ["x", "first this", "then that"]
 
 
 async def test_output_however_fast_reaches_progress_and_its_end_is_not_lost(office: Office, project: Path):
