@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from adapters.contract import Button, Part, Style
 from engine.model import Change, ChangeStats, PathNote, ToolResult
-from gateway.render import LISTED_ID, counted, names, readable, stats
+from gateway.render import LISTED_ID, counted, files_first, names, readable, stats
 
 
 def receipt(turn_id: int, results: Sequence[ToolResult]) -> tuple[tuple[Part, ...], tuple[Button, ...]]:
@@ -28,15 +28,16 @@ def _sum_of_changes(results: Sequence[ToolResult]) -> tuple[Change, ...]:
     for change in (change for result in results for change in result.changes):
         first = joined.get(change.path, change)
         joined[change.path] = Change(change.path, first.before, change.after)
-    return tuple(change for change in joined.values() if change.before != change.after)
+    changed = {change.path: change for change in joined.values() if change.before != change.after}
+    return tuple(changed[note.path] for note in files_first(_described(change) for change in changed.values()))
 
 
 def _totals(results: Sequence[ToolResult], files: int) -> str:
     known = [result.stats for result in results if result.stats is not None]
     if not known:
         return counted(files, "file")
-    insertions = sum(change.insertions for change in known)
-    return stats(ChangeStats(files, insertions, sum(change.deletions for change in known)))
+    # The last one adds up the turn.
+    return stats(ChangeStats(files, known[-1].insertions, known[-1].deletions))
 
 
 def _described(change: Change) -> PathNote:

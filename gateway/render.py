@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from adapters.contract import Attachment, Button, Outbound, Part, Place, Style
-from engine.host.paths import display
+from engine.host.paths import display, lowest
 from engine.model import ChangeStats, DiffResult, PathNote
 
 LISTED_ID = 7
@@ -104,6 +104,12 @@ def names(notes: Sequence[PathNote], limit: int = NAMES_SHOWN) -> str:
     listed = ", ".join(f"{name(note.path)} ({note.why})" if note.why else name(note.path) for note in notes[:limit])
     left = len(notes) - limit
     return f"{listed} (+{left})" if left > 0 else listed
+
+
+def files_first(notes: Iterable[PathNote]) -> tuple[PathNote, ...]:
+    """Put paths in order, and leave out directories that others of them lie in."""
+    by_path = {note.path: note for note in notes}
+    return tuple(by_path[path] for path in sorted(lowest(by_path)))
 
 
 def excerpt(text: str, *, lines: int = HEAD_LINES, characters: int = HEAD_CHARACTERS) -> Excerpt:

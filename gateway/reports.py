@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from adapters.contract import Attachment, Part, Style
 from engine.model import Action, GapReason, PathNote, RestorePlan, RestoreReport
-from gateway.render import NAMES_SHOWN, SHORT_ID, Reply, counted, file_list, name, names, one_line
+from gateway.render import NAMES_SHOWN, SHORT_ID, Reply, counted, file_list, files_first, name, names, one_line
 
 TOLD_TO_AGENT = 50
 """Names in the note to the agent before the rest is counted."""
@@ -159,10 +159,6 @@ def note_for_agent(report: RestoreReport | None, moved: Moved, what: str) -> str
     return " ".join(told)
 
 
-def _sorted(notes: Sequence[PathNote]) -> tuple[PathNote, ...]:
-    return tuple(sorted(notes, key=lambda note: note.path))
-
-
 def _bare(notes: Sequence[PathNote]) -> tuple[PathNote, ...]:
     """Leave out why: that a hand-edit was edited by hand goes without saying."""
     return tuple(PathNote(note.path) for note in notes)
@@ -173,8 +169,7 @@ def _was(count: int) -> str:
 
 
 def _done(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:
-    # The engine names them in the order of its work; people look for a name.
-    return (("Restored", _sorted(report.restored)), ("Removed", _sorted(report.deleted)))
+    return (("Restored", files_first(report.restored)), ("Removed", files_first(report.deleted)))
 
 
 def _left(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:
@@ -189,4 +184,4 @@ def _left(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:
 def _notes(plan: RestorePlan, action: Action) -> tuple[PathNote, ...]:
     # The reason for a hand-edit goes without saying; the others' reasons are what people want to know.
     silent = action in (Action.RESTORE, Action.DELETE, Action.KEEP_HAND_EDIT)
-    return tuple(PathNote(item.path, "" if silent else item.why) for item in plan.items if item.action is action)
+    return files_first(PathNote(item.path, "" if silent else item.why) for item in plan.items if item.action is action)

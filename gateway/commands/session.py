@@ -7,8 +7,9 @@ from datetime import datetime
 from engine.errors import EngineError
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import Command, CommandContext, Invocation, Order, Outcome, Usage
+from gateway.commands.workspace import where
 from gateway.listing import local_minute
-from gateway.render import SHORT_ID, counted, name, one_line, say
+from gateway.render import SHORT_ID, counted, one_line, say
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
 
@@ -31,7 +32,7 @@ class New:
         return Outcome(
             (
                 say(
-                    f"✨ New session in {name(session.workspace)} ({name(session.root)}). "
+                    f"✨ New session in {where(session)}. "
                     "The agent remembers nothing of the one before; files and checkpoints stay as they are. "
                     "/status shows whether checkpoints are on."
                 ),
@@ -66,7 +67,7 @@ class Status:
         backend = context.settings.backend_of(session.workspace).kind
         lines = [
             f"Session: {session.id}, since {local_minute(session.started_at)}",
-            f"Workspace: {name(session.workspace)} ({name(session.root)})",
+            f"Workspace: {where(session)}",
             f"Backend: {backend}",
             f"Agent: {context.settings.agent_of(session.workspace).kind}",
             f"Checkpoints: {_switch(context)}",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from gateway.commands.arguments import nearest
 from gateway.commands.base import Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
 from gateway.render import name, say
+from gateway.state.sessions import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class ShowWorkspaces:
     async def run(self, context: CommandContext) -> Outcome:
         """Answer with the names."""
         current = context.session.workspace
-        lines = [f"This chat works in {name(current)} ({name(context.session.root)})."]
+        lines = [f"This chat works in {where(context.session)}."]
         others = [other for other in sorted(context.settings.workspaces) if other != current]
         if others:
             lines += ["Others, each by /workspace and its name:", *(f"  {name(other)}" for other in others)]
@@ -44,7 +45,7 @@ class Switch:
         return Outcome(
             (
                 say(
-                    f"📂 Now in {name(session.workspace)} ({name(session.root)}), in a new session. "
+                    f"📂 Now in {where(session)}, in a new session. "
                     f"/workspace {name(context.session.workspace)} goes back to the one before."
                 ),
             )
@@ -55,6 +56,12 @@ def parse(text: str) -> Invocation:
     """Accept nothing, or a name."""
     word = text.strip()
     return Switch(word) if word else ShowWorkspaces()
+
+
+def where(session: Session) -> str:
+    """Return a session's workspace for people: its name and its directory, once where they are the same."""
+    named, root = name(session.workspace), name(session.root)
+    return named if named == root else f"{named} ({root})"
 
 
 def _unknown(word: str, known: list[str]) -> str:

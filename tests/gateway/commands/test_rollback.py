@@ -245,6 +245,18 @@ async def test_preview_is_what_the_restore_does(chat: Chat, app: Path) -> None:
     assert tree_of(app) == {"app.py": b"one\ntwo\n", "notes.md": b"edited by hand\n"}
 
 
+async def test_directories_go_without_saying_beside_their_files(chat: Chat, app: Path) -> None:
+    await chat.say("$ mkdir -p pkg/deep && echo x > pkg/deep/a.py && mkdir empty")
+    assert (await chat.say("/diff")).lines[0].endswith("(1 file, +1/-0)")
+
+    preview = await chat.say("/rollback diff 1")
+    said = await chat.say("/rollback 1")
+
+    assert "  remove: empty, pkg/deep/a.py\n" in preview.text
+    assert "  Removed: empty, pkg/deep/a.py\n" in said.text
+    assert sorted(path.name for path in app.iterdir()) == ["app.py", "notes.md"]
+
+
 async def test_long_diff_comes_as_a_file_too(chat: Chat) -> None:
     await chat.say("/write big.txt\n" + "".join(f"line {number}\n" for number in range(5000)))
 
