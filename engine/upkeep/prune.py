@@ -110,7 +110,10 @@ class _Prune:
         return self._finish()
 
     def _work(self) -> None:
-        self._done.swept = sweep(self._layout)
+        try:
+            self._done.swept = sweep(self._layout)
+        except OSError as error:  # no reason to let the store grow
+            self._done.errors.append(f"debris could not be swept: {error}")
         workspaces = read_workspaces(self._layout, self._store.git)
         plan = plan_prune(workspaces, read_archives(self._layout), self._policy, self._now)
         self._done.kept = plan.kept

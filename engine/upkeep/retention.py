@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from engine.checkpoints.scan import megabytes
 from engine.upkeep.facts import HeldRef, LegacyArchive, WorkspaceFacts
-from engine.upkeep.orphans import OrphanPreview, as_orphan
+from engine.upkeep.orphans import Orphan, OrphanPreview, as_orphan
 from engine.upkeep.projects import State
 
 _DEFAULT_CAP_BYTES = 500 * 1024 * 1024
@@ -162,17 +162,22 @@ def _plan_orphan(
             why = "its directory is not found, which may be an unmounted disk"
             kept.append(Kept(project.workdir, f"{expiry}, but {why}", facts.hash))
         return
-    if as_orphan(facts, project) not in policy.orphans.gone:
-        if any(orphan.hash == facts.hash for orphan in policy.orphans.gone):
-            kept.append(Kept(project.workdir, "it was used since it was shown", facts.hash))
-        return
-    doubt = facts.in_use or facts.doubt
+    doubt = facts.in_use or facts.doubt or _unshown(as_orphan(facts, project), policy.orphans)
     if doubt is not None:
         kept.append(Kept(project.workdir, doubt, facts.hash))
         return
     reason = "its directory was deleted"
     decisions += [_checkpoint(facts, item, Rule.ORPHAN, reason) for item in facts.checkpoints]
     decisions.append(_workspace(facts, Rule.ORPHAN, reason))
+
+
+def _unshown(orphan: Orphan, shown: OrphanPreview) -> str | None:
+    """Return why an orphan is not the one a person agreed to delete, ``None`` if it is."""
+    if orphan in shown.gone:
+        return None
+    if any(known.hash == orphan.hash for known in shown.gone):
+        return "it was used since it was shown"
+    return "it was not shown"
 
 
 def _expiry(facts: WorkspaceFacts, rule: WorkspaceRule, now: datetime) -> str | None:

@@ -1,10 +1,12 @@
 """What the store holds and how large it is, read beside whoever works in it: no lock is taken, nothing is made."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.errors import EngineError
+from engine.store.layout import Layout
 from engine.store.opened import Store
 from engine.upkeep.facts import LegacyArchive, WorkspaceFacts, read_archives, read_workspaces, tree_bytes
 from engine.upkeep.marker import LastPrune, read_marker
@@ -56,6 +58,8 @@ def read_status(store: Store) -> StoreStatus:
     layout = store.layout
     if not os.path.isdir(layout.base):
         return StoreStatus(layout.base, exists=False)
+    store_bytes = tree_bytes(layout.store)
+    archives = read_archives(layout)
     projects: list[ProjectStatus] = []
     problem = None
     if layout.exists():
@@ -66,9 +70,9 @@ def read_status(store: Store) -> StoreStatus:
     return StoreStatus(
         layout.base,
         layout.exists(),
-        tree_bytes(layout.base),
-        tree_bytes(layout.store),
-        read_archives(layout),
+        store_bytes + sum(archive.size_bytes for archive in archives) + _rest_bytes(layout, archives),
+        store_bytes,
+        archives,
         tuple(projects),
         _count_lines(layout.gc_pending),
         read_bulk(layout),
@@ -99,6 +103,17 @@ def _status(facts: WorkspaceFacts) -> ProjectStatus:
         project.last_touch if project else None,
         facts.state,
     )
+
+
+def _rest_bytes(layout: Layout, archives: Sequence[LegacyArchive]) -> int:
+    """Return the size of what lies beside the store and the archives."""
+    measured = {os.path.basename(layout.store), *(archive.name for archive in archives)}
+    with os.scandir(layout.base) as entries:
+        return sum(
+            tree_bytes(entry.path) if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size
+            for entry in entries
+            if entry.name not in measured
+        )
 
 
 def _count_lines(path: str) -> int:

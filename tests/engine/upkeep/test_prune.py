@@ -1,5 +1,6 @@
 """Pruning a real store by its rules."""
 
+import errno
 import json
 import os
 from datetime import timedelta
@@ -19,7 +20,7 @@ from engine.upkeep.progress import Step
 from engine.upkeep.prune import Outcome, prune
 from engine.upkeep.retention import PrunePolicy, Rule, Target
 from engine.upkeep.verify import verify
-from tests.engine.upkeep.kit import NOW, Kit, failing, no_fault
+from tests.engine.upkeep.kit import NOW, Kit, failing, make_old, no_fault
 
 EVERYTHING_STAYS = PrunePolicy(retention_days=None, max_snapshots=None, max_size_bytes=None)
 
@@ -369,6 +370,29 @@ def test_progress_counts_and_says_what_was_freed(kit: Kit):
     assert [step.what for step in steps] == ["dropped", "reclaiming space", "reclaiming space"]
     assert steps[0].done == 3
     assert steps[-1].size_bytes > 250_000
+
+
+def test_debris_that_cannot_be_swept_does_not_let_the_store_grow(kit: Kit, monkeypatch: pytest.MonkeyPatch):
+    app = kit.workspace("app")
+    kit.turns(app, 3)
+    stuck = Path(kit.store.layout.store, "fast_import_crash_1")
+    stuck.write_text("crash")
+    make_old(stuck)
+    unlink = os.unlink
+
+    def failing_unlink(path: str, *, dir_fd: int | None = None) -> None:
+        if path == str(stuck):
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM), path)
+        unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", failing_unlink)
+
+    report = prune(kit.store, PrunePolicy(max_snapshots=1))
+
+    assert len(kit.ids(app)) == 1
+    assert kit.gcs() == 1
+    assert report.outcome is Outcome.PARTLY
+    assert "fast_import_crash_1" in report.errors[0]
 
 
 def test_prune_is_busy_while_somebody_works_in_the_store(kit: Kit):

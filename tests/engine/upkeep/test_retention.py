@@ -183,6 +183,7 @@ def test_orphan_that_was_not_shown_stays():
     policy = PrunePolicy(orphans=preview_orphans([orphan("other")]))
 
     assert dropped(orphan(), policy=policy) == []
+    assert kept(orphan(), policy=policy) == [("/code/app", "it was not shown")]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_status_measures_store_and_archives(kit: Kit):
     assert status.legacy[0].archived_at == datetime(2026, 5, 6, 5, 6, 16, tzinfo=UTC)
     assert status.legacy_bytes == 5100
     assert status.store_bytes == tree_bytes(kit.store.layout.store)
-    assert status.total_bytes == status.store_bytes + 5100
+    assert status.total_bytes == status.store_bytes + 5100 == tree_bytes(kit.store.layout.base)
 
 
 def test_status_needs_one_git_command_and_opens_no_object(kit: Kit):
