@@ -8,6 +8,8 @@ from itertools import pairwise
 MAX_WORDS = 256
 """A word that would become more than this is treated as one that cannot be known."""
 
+MAX_BRACES = 64
+
 SEQUENCE_PARTS = (2, 3)
 
 
@@ -35,8 +37,11 @@ class _TooManyWordsError(Exception):
 
 def expand_braces(atoms: list[Atom]) -> list[list[Atom]] | None:
     """The rows of atoms a word becomes; None when they are too many to write down."""
-    if not any(_is(atom, "{") for atom in atoms):
+    opened = sum(_is(atom, "{") for atom in atoms)
+    if opened == 0:
         return [atoms]
+    if opened > MAX_BRACES:
+        return None
     try:
         return _expand(atoms)
     except _TooManyWordsError:

@@ -39,10 +39,14 @@ NAMED_IN_VARIABLES = ("GIT_", "DESTDIR", "PREFIX")
 
 @dataclass(slots=True)
 class Case:
-    """What all the scripts of one command share: the findings, the functions defined so far, the work done."""
+    """What all the scripts of one command share.
+
+    `functions` are those defined so far, `left` the places each `pushd` left from, `steps` the work done.
+    """
 
     findings: Findings
     functions: dict[str, Callable[[Where], After]] = field(default_factory=dict)
+    left: list[Where] = field(default_factory=list)
     steps: int = 0
 
 
@@ -72,6 +76,11 @@ class Commands:
     def findings(self) -> Findings:
         """What is known so far."""
         return self._case.findings
+
+    @property
+    def left(self) -> list[Where]:
+        """Where each `pushd` so far left from."""
+        return self._case.left
 
     @cached_property
     def _numeric(self) -> frozenset[str]:
@@ -220,6 +229,8 @@ class Commands:
         """Judge a variable being set."""
         if name == "HOME":
             self.findings.workspace = replace(self.findings.workspace, home=None)
+        if name == "CDPATH":
+            self.forget_directory(name)
         if not is_harmless_assignment(name, value, exported=exported):
             self.findings.unknown(f"sets {shorten(name)}, which may change what commands do")
         if exported and value is not None and "/" in value.text and name.startswith(NAMED_IN_VARIABLES):
@@ -268,7 +279,7 @@ class Commands:
             self.inspect(child, where)
 
     def _judge_substitution(self, node: Node, where: Where, *, quoted: bool) -> None:
-        raw = self._speller.raw(node)
+        raw = self._speller.raw(node).removeprefix("$")  # a dollar sign before backticks is only that
         script = backtick_script(raw[1:-1], quoted=quoted) if raw.startswith("`") else None
         if script is not None:
             self._scripts.run_script(script, where)
@@ -278,7 +289,7 @@ class Commands:
     def _judge_array(self, node: Node) -> None:
         """`[index]=value` in an array evaluates the index."""
         for child in node.children:
-            if any(word.lead.startswith("[") for word in (self.spell(child) if child.named else [])):
+            if child.named and self._speller.raw(child).startswith("["):
                 self.findings.unknown("a subscript may evaluate what it is given")
 
     # Redirects

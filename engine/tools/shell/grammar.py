@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from engine.tools.shell.heredocs import HEREDOC_MARK, Heredoc, cut_heredoc
+from engine.tools.shell.heredocs import HEREDOC_MARK, Heredoc, cut_heredoc, without_bodies
 from engine.tools.shell.nodes import Node
 
 if TYPE_CHECKING:
@@ -30,7 +30,11 @@ MAX_DEPTH = 150
 MAX_REPAIRS = 64
 
 PARSE_SECONDS = 0.5
-"""The parser takes quadratic time on some broken texts; beyond this the text is unknown."""
+"""How long parsing and repairing may go on; beyond this the text is unknown."""
+
+LABORIOUS = {b"|": (1500, 6000), b"<<": (300, 3000)}
+"""The parser needs quadratic time for these where a text is broken, and cannot be stopped while it does. So many are
+read in what looks like script, so many in all: a here-document full of tables is no long pipeline."""
 
 EXPANSIONS = frozenset({"command_substitution", "expansion", "simple_expansion", "arithmetic_expansion"})
 
@@ -57,11 +61,12 @@ def parse(text: str) -> Script | None:
         source = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return None
-    if len(source) > MAX_SOURCE_BYTES:
+    if len(source) > MAX_SOURCE_BYTES or _is_laborious(source):
         return None
     doubt = _doubtful_character(text)
     heredocs: list[Heredoc] = []
-    root = _tree(source)
+    deadline = time.monotonic() + PARSE_SECONDS
+    root = _tree(source, deadline)
     for _ in range(MAX_REPAIRS):
         if root is None:
             return None
@@ -70,10 +75,18 @@ def parse(text: str) -> Script | None:
             break
         source, repair_doubt = repaired
         doubt = doubt or repair_doubt
-        root = _tree(source)
+        root = _tree(source, deadline)
     if root is None or len(source) > MAX_SCRIPT_BYTES:
         return None
     return Script(source, root, heredocs, doubt)
+
+
+def _is_laborious(source: bytes) -> bool:
+    for operator, (most_in_script, most) in LABORIOUS.items():
+        count = source.count(operator)
+        if count > most or (count > most_in_script and without_bodies(source).count(operator) > most_in_script):
+            return True
+    return False
 
 
 def _doubtful_character(text: str) -> str | None:
@@ -130,27 +143,36 @@ def _write_read_write(source: bytes, root: Node) -> tuple[bytes, None] | None:
 
 
 def _blank_keyword(source: bytes, root: Node) -> tuple[bytes, str | None] | None:
-    if b"time" not in source and b"coproc" not in source:
-        return None
     for node in root.walk():
-        name = node.child("name") if node.type == "command" else None
-        if not name or name.start != node.start:
+        if node.type == "negated_command":
+            start, end, doubt = node.start, _negated_compound(source, node), "negates a compound command"
+        elif node.type == "command":
+            start, end = node.start, _compound_start(source, node)
+            doubt = "starts a coprocess" if source.startswith(b"coproc", start) else ""
+        else:
             continue
-        keyword = source[name.start : name.end].decode("utf-8", "replace")
-        if keyword in KEYWORDS_BEFORE_COMPOUND:
-            end = _compound_start(source, node, keyword)
-            if end is not None:
-                doubt = "starts a coprocess" if keyword == "coproc" else None
-                return source[: node.start] + b" " * (end - node.start) + source[end:], doubt
+        if end is not None:
+            return source[:start] + b" " * (end - start) + source[end:], doubt or None
     return None
 
 
-def _compound_start(source: bytes, command: Node, keyword: str) -> int | None:
+def _negated_compound(source: bytes, negation: Node) -> int | None:
+    """Where the compound command behind `!` starts, if the grammar took its keyword for a program."""
+    command = negation.named_children()[0] if negation.named_children() else None
+    name = command.child("name") if command and command.type == "command" else None
+    return name.start if name and _text(source, name) in COMPOUND_STARTS else None
+
+
+def _compound_start(source: bytes, command: Node) -> int | None:
     """Where the compound command after `time [-p]` or `coproc [NAME]` starts, if one does."""
+    name = command.child("name")
+    keyword = _text(source, name) if name and name.start == command.start else ""
+    if keyword not in KEYWORDS_BEFORE_COMPOUND:
+        return None
     skippable = 1
     for child in command.children[1:]:
-        text = source[child.start : child.end].decode("utf-8", "replace")
-        if child.type == "subshell" or text in COMPOUND_STARTS or text.startswith("(") or text[:1] == "{":
+        text = _text(source, child)
+        if child.type == "subshell" or text in COMPOUND_STARTS or text.startswith(("(", "{")):
             return child.start
         if not skippable or (keyword == "time" and text != "-p"):
             return None
@@ -158,10 +180,15 @@ def _compound_start(source: bytes, command: Node, keyword: str) -> int | None:
     return None
 
 
-def _tree(source: bytes) -> Node | None:
+def _text(source: bytes, node: Node) -> str:
+    return source[node.start : node.end].decode("utf-8", "replace")
+
+
+def _tree(source: bytes, deadline: float) -> Node | None:
     from tree_sitter import Parser
 
-    deadline = time.monotonic() + PARSE_SECONDS
+    if time.monotonic() > deadline:
+        return None
     try:
         tree = Parser(_language()).parse(
             lambda offset, _point: source[offset:],

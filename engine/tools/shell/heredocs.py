@@ -43,6 +43,21 @@ def heredoc_number(path: str) -> int | None:
     return int(digits) if path.startswith(HEREDOC_MARK) and digits.isascii() and digits.isdigit() else None
 
 
+def without_bodies(source: bytes) -> bytes:
+    """The text without what looks like here-documents: a quick guess, for judging how laborious a text is."""
+    kept: list[bytes] = []
+    end: bytes | None = None
+    for line in source.split(b"\n"):
+        if end is not None:
+            end = None if line.lstrip(b"\t") == end else end
+            continue
+        kept.append(line)
+        operator = line.find(b"<<")
+        delimiter = _read_delimiter(line, operator + len(b"<<")) if operator >= 0 else None
+        end = delimiter.text.removeprefix(b"-") if delimiter else None
+    return b"\n".join(kept)
+
+
 def cut_heredoc(source: bytes, operator: Node, number: int) -> Cut | None:
     """Take the here-document of this `<<` out of the source; None where its delimiter cannot be read."""
     delimiter = _read_delimiter(source, operator.end)

@@ -138,7 +138,7 @@ class _Prover:
         return None if allowed else f"holds a {what} that is hard to read"
 
     def _token(self, node: Node, parent: Node, text: str) -> str | None:
-        if text != node.type:
+        if text != node.type or text == "``":
             return "holds a token that is hard to read"
         if text == "$" and parent.type != "simple_expansion":
             following = self._source[node.end : node.end + 1]

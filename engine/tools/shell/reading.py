@@ -13,6 +13,7 @@ from engine.tools.shell.places import MAX_DIRECTORIES, Where
 from engine.tools.shell.programs.desk import After
 from engine.tools.shell.programs.registry import JUDGES
 from engine.tools.shell.proof import find_doubt
+from engine.tools.shell.verdict import shorten
 
 MAX_NESTING = 8
 """How many scripts may stand inside one another (`sh -c "sh -c …"`) before the command is unknown."""
@@ -30,6 +31,7 @@ def read_script(text: str, case: Case, where: Where, depth: int = 0) -> After:
     script = parse(text) if depth < MAX_NESTING and case.steps < MAX_STEPS else None
     if script is None:
         case.findings.unknown("the command is too long or too nested to read")
+        case.findings.name_unknowable(shorten(text))
         return After.same(where)
     doubt = script.doubt or find_doubt(script)
     if doubt:

@@ -85,7 +85,8 @@ class Findings:
 
     def name_word(self, word: Word, where: Where, *, writes: bool) -> None:
         """Record a word used as a path; one that cannot be known counts when the command may write there."""
-        if word.silent or (word.literal and word.text == "-"):
+        standard_input = word.literal and word.text == "-" and not writes
+        if word.silent or standard_input:
             return
         if word.sure:
             self.name(word.text, where)

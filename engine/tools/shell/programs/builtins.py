@@ -36,12 +36,17 @@ def judge_cd(call: Call, desk: Desk) -> After:
         desk.forget_directory(target.raw if target else call.name)
         return After.same(call.where)
     desk.findings.name_word(target, call.where, writes=True)
+    if call.name == "pushd":
+        desk.left.append(call.where)
     return After(desk.findings.workspace.enter(call.where, target.text), call.where)
 
 
-def judge_popd(call: Call, desk: Desk) -> None:
-    """`popd` moves the shell back to where it was."""
-    desk.forget_directory(call.name)
+def judge_popd(call: Call, desk: Desk) -> After:
+    """`popd` moves the shell back to where `pushd` left from."""
+    if call.args or not desk.left:
+        desk.forget_directory(call.name)
+        return After.same(call.where)
+    return After(desk.left.pop(), call.where)
 
 
 def judge_exit(_call: Call, _desk: Desk) -> After:
@@ -78,7 +83,6 @@ def judge_source(call: Call, desk: Desk) -> None:
     """`.` and `source` run a file in this shell."""
     desk.findings.unknown(f"{call.name} runs a script from a file")
     name_all(desk, call, call.args[:1], writes=True)
-    desk.forget_directory(call.name)
 
 
 def judge_trap(call: Call, desk: Desk) -> None:
@@ -113,6 +117,7 @@ def judge_shopt(call: Call, desk: Desk) -> None:
     known = SHOPT_NAMES | {"-s", "-u", "-q", "-p"}
     if not all(word.literal and word.text in known for word in call.args):
         desk.findings.unknown("shopt changes how the shell reads commands")
+        desk.forget_directory(call.name)  # one of its options lets `cd NAME` go where a variable says
 
 
 def judge_declare(call: Call, desk: Desk) -> None:

@@ -49,6 +49,11 @@ class Desk(Protocol):
         """What is known so far."""
         ...
 
+    @property
+    def left(self) -> list[Where]:
+        """Where each `pushd` so far left from."""
+        ...
+
     def run_words(self, words: Sequence[Word], where: Where, stdin: Heredoc | None = None) -> After:
         """Judge these words as a command that runs in `where`."""
         ...
@@ -79,7 +84,7 @@ def name_all(desk: Desk, call: Call, words: Sequence[Word], *, writes: bool) -> 
 def write_to(desk: Desk, call: Call, target: Word, reason: str) -> None:
     """Record a file that is written, unless it is a place that keeps nothing."""
     desk.findings.name_word(target, call.where, writes=True)
-    if target.silent or (target.literal and target.text in SINKS | {"-"}):
+    if target.silent or (target.literal and target.text in SINKS):
         return
     if target.literal and target.text in STREAMS:
         desk.findings.reopens_descriptor = True

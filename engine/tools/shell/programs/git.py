@@ -54,8 +54,9 @@ RUNNERS = ("--ext-diff", "--textconv", "--filters", "--open-files-in-pager", "--
 
 LIST_OPTIONS = ("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
 SHOW_OPTIONS = (
-    "all", "remotes", "verbose", "list", "contains", "no-contains", "merged", "no-merged", "points-at", "sort", "format",
-    "column", "no-column", "color", "no-color", "abbrev", "no-abbrev", "show-current", "ignore-case", "omit-empty",
+    "all", "remotes", "verbose", "list", "contains", "no-contains", "merged", "no-merged", "points-at", "sort",
+    "format", "column", "no-column", "color", "no-color", "abbrev", "no-abbrev", "show-current",
+    "ignore-case", "omit-empty",
 )  # fmt: skip
 
 

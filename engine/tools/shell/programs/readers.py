@@ -201,23 +201,45 @@ _RIPGREP = Reader(
 )  # fmt: skip
 
 _PLAIN_READERS = (
-    "ls", "dir", "vdir", "cat", "tac", "rev", "head", "tail", "wc", "nl", "cut", "paste", "join", "comm", "fold", "fmt",
-    "expand", "unexpand", "pr", "column", "od", "hexdump", "hd", "strings", "stat", "du", "df", "basename", "dirname",
-    "realpath", "readlink", "cmp", "diff", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum",
+    "dir", "vdir", "cat", "tac", "rev", "wc", "comm", "expand", "unexpand", "pr", "basename", "dirname",
+    "realpath", "readlink", "cmp", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum",
     "b2sum", "cksum", "sum", "shasum", "base32", "basenc", "tsort", "namei", "findmnt", "mountpoint", "pathchk",
-    "lsattr", "getfacl", "getfattr", "zcat", "bzcat", "xzcat", "look", "readelf", "zipinfo", "bc", "which", "whereis",
-    "locate", "lsblk", "uptime", "cal", "ncal", "vmstat",
+    "lsattr", "getfacl", "getfattr", "zcat", "bzcat", "xzcat", "look", "readelf", "zipinfo", "bc",
 )  # fmt: skip
+
+_VALUED_READERS = {
+    "ls": "ITw",
+    "head": "nc",
+    "tail": "nc",
+    "nl": "bdfhilnsvw",
+    "cut": "bcdf",
+    "paste": "d",
+    "join": "12jtaeov",
+    "fold": "w",
+    "fmt": "w",
+    "column": "sco",
+    "od": "AjNtS",
+    "hexdump": "nse",
+    "hd": "nse",
+    "strings": "nte",
+    "stat": "cf",
+    "du": "dBt",
+    "df": "Bt",
+    "diff": "UCILFxW",
+}
+"""Reading programs whose options take values that are no paths."""
 
 _SILENT = (
     "true", "false", ":", "echo", "pwd", "sleep", "seq", "tr", "expr", "factor", "numfmt", "yes", "uname", "arch", "id",
     "whoami", "groups", "logname", "tty", "who", "w", "users", "nproc", "hostid", "free", "lscpu", "lsmem", "lspci",
     "locale", "getconf", "getent", "printenv", "ps", "pgrep", "pidof", "clear", "type", "help", "apropos",
     "whatis", "jobs", "times", "umask", "ulimit", "shift", "break", "continue", "return", "getopts", "dirs", "caller",
+    "which", "whereis", "locate", "lsblk", "uptime", "cal", "ncal", "vmstat",
 )  # fmt: skip
 
 READERS: dict[str, Judge] = {
     **dict.fromkeys(_PLAIN_READERS, Reader()),
+    **{name: Reader(Grammar(values=values)) for name, values in _VALUED_READERS.items()},
     **dict.fromkeys(_SILENT, judge_silent),
     **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep"), _PATTERN),
     "rg": _RIPGREP,

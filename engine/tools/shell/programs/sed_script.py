@@ -146,7 +146,9 @@ class _Reader:
         return bool(letter) and letter in UNDERSTOOD
 
     def _label(self) -> None:
-        while self._peek() and self._peek() not in ";\n}":
+        """A label ends at a blank or a semicolon, in some versions only with the line: the rest is read as commands."""
+        self._skip(" \t")
+        while self._peek() and self._peek() not in " \t;\n}":
             self._at += 1
 
     def _two_parts(self, *, pattern: bool) -> bool:

@@ -79,6 +79,8 @@ def judge_env(call: Call, desk: Desk) -> None:
     options = parse_options(call.args, ENV)
     if options.unsure or options.beyond("i0uCSv-", ("ignore-environment", "null", "unset", "chdir", "split-string")):
         desk.findings.unknown("env has an option that is not known here")
+    for name in options.values("-u", "--unset"):
+        desk.assign(name.text, None, call.where, exported=False)
     where = _enter(call, desk, options.values("-C", "--chdir"))
     for text in options.values("-S", "--split-string"):
         # Its own quoting rules are not the shell's: what is found counts, but nothing is proved harmless.
