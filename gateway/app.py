@@ -50,11 +50,14 @@ class ConsoleWishes:
 
 
 def make_engine(configuration: Configuration) -> Engine:
-    """Make the engine that guards this home's workspaces; nothing is opened yet."""
+    """Make the engine that guards this home's workspaces; nothing is opened yet.
+
+    The lock is not named: it stands in the home by default, and then the engine knows the whole home as Takeback's own
+    and never captures it, wherever it lies.
+    """
     return Engine(
         configuration.home.checkpoints,
         user_home=configuration.user_home,
-        lock_path=configuration.home.lock,
         search_path=configuration.search_path,
         command_env=configuration.command_environment,
     )
