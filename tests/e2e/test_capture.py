@@ -30,6 +30,23 @@ NAMES = (
 )
 """File names that tools trip over; the one with surrogates is no UTF-8."""
 
+ESCAPED = (r"new\nline.txt", r"ta\tb", r"back\\slash", r"\xff\xfe")
+"""How those are shown that would not be text otherwise."""
+
+REACHING = (
+    "tools/nested",
+    "tools/nested/",
+    "tools/nested/inner.txt",
+    "./tools/../tools/nested",
+    "tools//nested",
+    "tools",
+    ".",
+    "'tools/*'",
+    "':(glob)tools/nes*'",
+    "':(icase)TOOLS/NESTED'",
+)
+"""Selections that reach the repository at tools/nested."""
+
 ROOT_THAT_RESPECTS_MODES = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
@@ -38,7 +55,8 @@ def test_attributes_and_filters_change_no_byte(scene: Scene, program: Program, t
     scene.repository(commit=False)
     scene.edit(
         ".gitattributes",
-        "* text=auto\n*.bat eol=crlf\n*.c ident\n*.txt working-tree-encoding=UTF-16\n*.bin filter=lfs\n*.pt filter=gone\n",
+        "* text=auto\n*.bat eol=crlf\n*.c ident\n*.txt working-tree-encoding=UTF-16\n"
+        "*.bin filter=lfs\n*.pt filter=gone\n",
     )
     for key, value in {
         "core.autocrlf": "true",
@@ -76,9 +94,7 @@ def test_nested_repository_is_labelled_and_never_reached(scene: Scene, program: 
     before = scene.everything()
     store = store_of(scene)
 
-    refused = ["", " --all", " tools/nested", " tools/nested/", " tools/nested/inner.txt", " tools", " .", " --all -- a.py .",
-               " 'tools/*'", " ':(glob)tools/nes*'", " ':(icase)TOOLS/NESTED'", " ./tools/../tools/nested", " tools//nested"]  # fmt: skip
-    for selection in refused:
+    for selection in ("", " --all", *(f" {paths}" for paths in REACHING), " --all -- a.py ."):
         said = program.ask(f"/rollback 1{selection}").text
         assert "tools/nested" in said, selection
         assert "othing was changed" in said, selection
@@ -87,10 +103,9 @@ def test_nested_repository_is_labelled_and_never_reached(scene: Scene, program: 
     scene.assert_unchanged(before)
     assert store_of(scene) == store
     assert changed.line("⚠ not captured (nested git repository):") == "tools/nested"
-    assert listed.entries == [
-        "before terminal: echo two > a.py; echo two > tools/b.py  (2 files, +2/-2) "
-        "[nested git repos not captured: tools/nested]"
-    ]
+    [entry] = listed.entries
+    assert entry.startswith("before terminal: echo two > a.py; echo two > tools/b.py  (2 files, +2/-2) ")
+    assert entry.endswith(" [nested git repos not captured: tools/nested]")
     restored = program.ask("/rollback 1 . ':(exclude)tools/nested'")
     assert restored.line("Restored:") == "a.py, tools/b.py"
     assert (scene.read("a.py"), scene.read("tools/b.py")) == ("one\n", "one\n")
@@ -181,9 +196,8 @@ def test_names_of_any_bytes_come_back_and_are_shown_as_text(scene: Scene, progra
     for answer in (changed, previewed, restored):
         assert not re.search("[\ud800-\udfff\x00-\x08\x0b-\x1f\x7f]", answer.text)
     whole = "\n".join(restored.files.values())
-    for shown in (r"d/new\nline.txt", r"d/ta\tb", 'd/qu"ote', "d/trailing ", "d/-dash", "d/:colon", "d/[1].py", r"d/back\\slash",
-                  "d/漢字", r"d/\xff\xfe", "d/a'b"):  # fmt: skip
-        assert f": {shown}\n" in whole
+    for shown in (*(name for name in NAMES if name.isprintable() and "\\" not in name), *ESCAPED):
+        assert f": d/{shown}\n" in whole, shown
 
 
 def test_file_of_any_name_is_written_read_and_restored_by_its_name(scene: Scene, program: Program) -> None:
