@@ -15,7 +15,7 @@ from engine.checkpoints.scan import blob_oid
 from engine.errors import ToolRefused
 from engine.guard import After, Before, Guard
 from engine.host.files import ContentChanged, Fault, Tree
-from engine.host.paths import PathUnsafe, display, lowest, resolve_inside
+from engine.host.paths import PathUnsafe, display, resolve_inside
 from engine.model import Entry, EntryKind, ToolCall, ToolResult, Workspace
 from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths
 from engine.tools.files import prepare_write, read_file
@@ -201,6 +201,4 @@ def _mistake(tool: str, subject: str, error: Exception) -> ToolResult:
 
 
 def _result(after: After, *, ok: bool, text: str, exit_code: int | None = None) -> ToolResult:
-    named = lowest(change.path for change in after.changes)
-    changes = tuple(change for change in after.changes if change.path in named)
-    return ToolResult(ok, text, after.notes, after.checkpoint, changes, after.stats, exit_code)
+    return ToolResult(ok, text, after.notes, after.checkpoint, after.changes, after.stats, exit_code)

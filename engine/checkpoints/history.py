@@ -99,7 +99,7 @@ def take(
     """
     sequence = (held[0].checkpoint.sequence if held else 0) + 1
     now = datetime.now(UTC)
-    reason = display(purpose.reason, _LONGEST_REASON)
+    reason = _line(purpose.reason)
     meta = {
         "kind": purpose.kind.value,
         "reason": reason,
@@ -191,6 +191,12 @@ def _parse(record: RefRecord, stats: Mapping[str, ChangeStats]) -> Held:
         meta.get("replaced_head"),
     )
     return Held(checkpoint, record.tree, frozenset(meta.get("excluded", ())), int(meta.get("ledger", 0)))
+
+
+def _line(text: str) -> str:
+    """Return one line that any terminal and chat can show, a command's own backslashes as they are."""
+    shown = "".join(char if char.isprintable() else display(char) for char in text)
+    return shown if len(shown) <= _LONGEST_REASON else f"{shown[: _LONGEST_REASON - 1]}…"
 
 
 def _time(meta: Mapping[str, Any]) -> datetime:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from engine.checkpoints.history import Held
-from engine.host.paths import lowest
 from engine.model import Action, Checkpoint, PathNote, RestoreReport
 from engine.restore.apply import Outcome
 from engine.store.journal import RestoreJournal
@@ -14,19 +13,16 @@ def make_report(
 ) -> RestoreReport:
     """Put together what a restore did, from its journal and what became of each path."""
     done = [(item, PathNote(item.path, item.why)) for item in outcome.done]
-    named = lowest(item.path for item in outcome.done)
 
     def noted(action: Action) -> tuple[PathNote, ...]:
-        items = [item for item in journal.items if item.action == action]
-        kept = lowest(item.path for item in items)
-        return tuple(PathNote(item.path, item.why) for item in items if item.path in kept)
+        return tuple(PathNote(item.path, item.why) for item in journal.items if item.action == action)
 
     return RestoreReport(
         target,
         safety.checkpoint if safety else None,
         journal.token,
-        tuple(note for item, note in done if item.action == Action.RESTORE and note.path in named),
-        tuple(note for item, note in done if item.action == Action.DELETE and note.path in named),
+        tuple(note for item, note in done if item.action == Action.RESTORE),
+        tuple(note for item, note in done if item.action == Action.DELETE),
         noted(Action.KEEP_HAND_EDIT),
         noted(Action.KEEP_OTHER_CHAT),
         noted(Action.NOT_CAPTURED),
