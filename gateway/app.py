@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -12,12 +14,16 @@ from adapters.console.lines import Lines
 from adapters.console.pending import Speaker
 from adapters.console.streams import LineReader, Writer
 from adapters.contract import Adapter
-from engine.api import Engine
+from engine.api import Engine, PrunePolicy, WorkspaceRule
+from engine.errors import EngineError
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
 from gateway.commands.table import COMMANDS
 from gateway.config import ConfigInvalid, Configuration, Problem, Settings
+from gateway.config.settings import MIB
 from gateway.conversations import Wishes
+from gateway.housekeeping import Housekeeping
+from gateway.offload import Offload
 from gateway.sample import ensure_sample
 from gateway.service import Service
 from gateway.workspaces import Workspaces
@@ -89,7 +95,7 @@ def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Serv
     Raises:
         ConfigInvalid: the configuration asks for what this version does not have.
     """
-    agents = make_agents(configuration)
+    agents, engine = make_agents(configuration), make_engine(configuration)
     settings, default = _workspaces(configuration, wishes)
     if wishes.checkpoints is not None:
         settings = settings.with_checkpoints(on=wishes.checkpoints)
@@ -107,7 +113,7 @@ def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Serv
     at_prompt = wishes.front_end is FrontEnd.TERMINAL
     return Service(
         home=configuration.home.path,
-        engine=make_engine(configuration),
+        engine=engine,
         adapters=(adapter,),
         agents=agents,
         open_workspaces=lambda offload: Workspaces(settings, offload, default),
@@ -116,7 +122,50 @@ def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Serv
         signals=(signal.SIGTERM, signal.SIGHUP) if at_prompt else (signal.SIGTERM, signal.SIGHUP, signal.SIGINT),
         drains=lambda: not at_prompt and not writer.gone.is_set(),
         stays=wishes.stays and not at_prompt,
+        housekeeping=_housekeeping(configuration, engine) if wishes.stays else None,
     )
+
+
+def make_prune_policy(
+    settings: Settings,
+    engine: Engine,
+    *,
+    retention_days: float | None = None,
+    max_size_mb: float | None = None,
+    asked_for: bool = True,
+) -> PrunePolicy:
+    """Say what the configuration allows to be dropped; what is given beside it comes first. Blocking.
+
+    Unless somebody asked for it, the age and number of a workspace with ``auto_prune: false`` do not count.
+    """
+    common = settings.checkpoints
+    cap_mb = common.max_total_size_mb if max_size_mb is None else max_size_mb
+    rules = {}
+    for name, workspace in settings.workspaces.items():
+        if workspace.backend.is_container or not workspace.checkpoints.model_fields_set:
+            continue
+        own = settings.checkpoints_of(name)
+        # A workspace whose directory is not there has no name in the store now; the common rules hold for it.
+        with suppress(EngineError):
+            opened = engine.open_workspace(workspace.path)
+            days = own.retention_days if retention_days is None else retention_days
+            counts = asked_for or own.auto_prune
+            rules[opened.hash] = WorkspaceRule(days, own.max_snapshots) if counts else WorkspaceRule(None, None)
+    return PrunePolicy(
+        retention_days=common.retention_days if retention_days is None else retention_days,
+        max_snapshots=common.max_snapshots,
+        max_size_bytes=int(cap_mb * MIB),
+        rules=rules,
+    )
+
+
+def _housekeeping(configuration: Configuration, engine: Engine) -> Callable[[Offload], Housekeeping] | None:
+    settings = configuration.settings
+    if not settings.checkpoints.auto_prune:
+        return None
+    policy = make_prune_policy(settings, engine, asked_for=False)
+    interval = settings.checkpoints.min_interval_hours
+    return lambda offload: Housekeeping(offload, policy, min_interval_hours=interval)
 
 
 def _workspaces(configuration: Configuration, wishes: ConsoleWishes) -> tuple[Settings, str]:

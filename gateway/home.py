@@ -47,11 +47,6 @@ class Home:
         return os.path.join(self.path, "checkpoints")
 
     @property
-    def lock(self) -> str:
-        """The file that coordinates processes on the store; never deleted."""
-        return os.path.join(self.path, ".checkpoints.lock")
-
-    @property
     def log(self) -> str:
         """Where a chat in the terminal writes its log."""
         return os.path.join(self.path, "gateway.log")

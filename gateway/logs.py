@@ -105,5 +105,5 @@ def _open(path: str | None) -> IO[str]:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError as error:
         sys.stderr.write(f"gateway: the log {path} cannot be written ({error.strerror}); going on without it\n")
-        return open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - closed by `logging_to`
+        return open(os.devnull, "w", encoding="utf-8")
     return os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace")

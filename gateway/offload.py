@@ -31,7 +31,7 @@ from engine.model import (
 
 if TYPE_CHECKING:
     # Whoever makes the engine has imported it; asking for a list of commands does not need git.
-    from engine.api import Engine
+    from engine.api import Engine, PrunePolicy, PruneReport
 
 T = TypeVar("T")
 
@@ -50,6 +50,7 @@ class Offload:
         self._writers = CapacityLimiter(writers)
         self._readers = CapacityLimiter(readers)
         self._stops = CapacityLimiter(math.inf)
+        self._housekeepers = CapacityLimiter(1)
         # A lock lives as long as somebody holds or waits for it.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
@@ -163,6 +164,14 @@ class Offload:
     async def restore_outcome(self, workspace: Workspace, token: str) -> RestoreReport | None:
         """Say what became of a restore."""
         return await self._read(lambda: self._engine.restore_outcome(workspace, token))
+
+    async def prune_due(self, min_interval_hours: float) -> bool:
+        """Say whether the last prune is longer ago than this."""
+        return await self._read(lambda: self._engine.upkeep.prune_due(min_interval_hours))
+
+    async def prune(self, policy: "PrunePolicy", *, cancelled: Callable[[], bool]) -> "PruneReport":
+        """Drop what the policy says and reclaim the space; ``cancelled`` is asked in the thread, between two steps."""
+        return await in_thread(lambda: self._engine.upkeep.prune(policy, cancelled=cancelled), self._housekeepers)
 
     async def _read(self, work: Callable[[], T]) -> T:
         return await in_thread(work, self._readers)

@@ -20,6 +20,7 @@ from gateway.agents.base import Agent
 from gateway.chats import Hub
 from gateway.conversations import Conversations, Services, Wishes
 from gateway.delivery import Delivery
+from gateway.housekeeping import Housekeeping
 from gateway.offload import Offload
 from gateway.recovery import recover
 from gateway.state.errors import StateError
@@ -46,6 +47,7 @@ class Service:
 
     ``open_workspaces`` gives the workspaces over the engine's door. ``drains`` is asked once the adapters have no more
     to give: whether what they gave is carried out first. ``stays`` keeps the run up then. ``signals`` end the run.
+    ``housekeeping`` makes what tidies beside the chats, if anything does.
     """
 
     home: str
@@ -57,6 +59,7 @@ class Service:
     signals: Collection[signal.Signals]
     drains: Callable[[], bool]
     stays: bool = False
+    housekeeping: Callable[[Offload], Housekeeping] | None = None
 
 
 async def serve(service: Service) -> signal.Signals | None:
@@ -99,6 +102,7 @@ class _Run:
             agents=service.agents,
             waiting=self._waiting,
         )
+        self._housekeeping = service.housekeeping(offload) if service.housekeeping else None
         self._hub = Hub(memory.inbox, self._delivery, Conversations(services, service.wishes))
         self._hub_scope = anyio.CancelScope()
         self._hub_ended = anyio.Event()
@@ -112,6 +116,8 @@ class _Run:
             await tasks.start(self._delivery.run)
             await tasks.start(self._run_hub)
             tasks.start_soon(self._tidy)
+            if self._housekeeping is not None:
+                tasks.start_soon(self._housekeeping.run)
             _log.info("started", extra={"adapters": ",".join(adapter.name for adapter in self._service.adapters)})
             await self._take_in()
             if self._stopped_by is None and self._service.drains():

@@ -48,8 +48,11 @@ def command(
     keeps its newest checkpoint. A workspace whose directory is not found is only dropped with --orphans, and only where
     the directory that held it proves that it was deleted; an unmounted disk proves nothing.
     """
-    engine = opening.engine()
-    policy = opening.prune_policy(engine, retention_days=retention_days, max_size_mb=max_size_mb)
+    from gateway.app import make_engine, make_prune_policy
+
+    configuration = opening.configuration()
+    engine = make_engine(configuration)
+    policy = make_prune_policy(configuration.settings, engine, retention_days=retention_days, max_size_mb=max_size_mb)
     if orphans:
         preview = engine.upkeep.orphans()
         if not as_json:

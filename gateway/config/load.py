@@ -1,7 +1,7 @@
 """Joins command line, environment, file and defaults, in this order of precedence, into one checked value."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from gateway.config.yaml_file import Source
 from gateway.home import Home
 
 COMMAND_LINE = "the command line"
+OF_THE_STORE = frozenset({"max_total_size_mb", "min_interval_hours"})
+"""Checkpoint keys that no workspace can have for itself."""
 _SPEAKABLE = frozenset({"checkpoints", "approvals", "default_workspace", "logs", "mode", "kind", "allow"})
 """Keys whose wrong value an error may quote; at any other it may be a secret in the wrong place."""
 
@@ -46,9 +48,10 @@ def load_configuration(
     file = yaml_file.load(home.config)
     variables = environment_source.load(environment, _workspace_names(file.tree))
     tree = _without_blanks(_merged(_merged(file.tree, variables.tree), dict(overrides or {})), keys.ROOT)
-    warnings = _drop_ignored(tree, (variables, file), home)
+    sources = (variables, file)
+    warnings = [*_drop_ignored(tree, sources, home), *_without_effect(tree, sources, home)]
     return Configuration(
-        settings=_checked(tree, (variables, file), home),
+        settings=_checked(tree, sources, home),
         home=home,
         user_home=os.path.expanduser("~"),
         search_path=environment.get("PATH") or os.defpath,
@@ -84,24 +87,35 @@ def _without_blanks(tree: dict[str, Any], key: Key) -> dict[str, Any]:
     return kept
 
 
-def _drop_ignored(tree: dict[str, Any], sources: tuple[Source, ...], home: Home) -> list[str]:
-    """Take out the keys that older files carry, with a warning each."""
-    warnings = []
-    sections: list[tuple[tuple[str, ...], Any]] = [(("checkpoints",), tree.get("checkpoints"))]
+def _checkpoint_sections(tree: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Give the common section and those of single workspaces, as far as they are sections."""
+    found: list[tuple[tuple[str, ...], Any]] = [(("checkpoints",), tree.get("checkpoints"))]
     workspaces = tree.get("workspaces")
     for name, workspace in workspaces.items() if isinstance(workspaces, dict) else ():
         if isinstance(workspace, dict):
-            sections.append((("workspaces", name, "checkpoints"), workspace.get("checkpoints")))
-    for path, section in sections:
-        if isinstance(section, dict) and "delete_orphans" in section:
-            del section["delete_orphans"]
+            found.append((("workspaces", name, "checkpoints"), workspace.get("checkpoints")))
+    yield from ((path, section) for path, section in found if isinstance(section, dict))
+
+
+def _drop_ignored(tree: dict[str, Any], sources: tuple[Source, ...], home: Home) -> list[str]:
+    """Take out the keys that older files carry, with a warning each."""
+    warnings = []
+    for path, section in _checkpoint_sections(tree):
+        if section.pop("delete_orphans", None) is not None:
             key = (*path, "delete_orphans")
-            ignored = Problem(
-                _place(key, sources, home),
-                f"{keys.dotted(key)} is ignored; orphans go only by: gateway prune --orphans",
-            )
-            warnings.append(str(ignored))
+            what = f"{keys.dotted(key)} is ignored; orphans go only by: gateway prune --orphans"
+            warnings.append(str(Problem(_place(key, sources, home), what)))
     return warnings
+
+
+def _without_effect(tree: dict[str, Any], sources: tuple[Source, ...], home: Home) -> list[str]:
+    """Warn of what a workspace sets although it can only hold for the whole store."""
+    return [
+        str(Problem(_place(key, sources, home), f"{keys.dotted(key)} has no effect: it holds for the whole store"))
+        for path, section in _checkpoint_sections(tree)
+        for key in ((*path, name) for name in section)
+        if key[0] == "workspaces" and key[-1] in OF_THE_STORE
+    ]
 
 
 def _checked(tree: dict[str, Any], sources: tuple[Source, ...], home: Home) -> Settings:

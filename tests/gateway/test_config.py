@@ -146,7 +146,10 @@ def test_a_variable_beside_its_file_form_is_refused(home, tmp_path):
         ("telegramm: {}", "{file}:1: telegramm is not a known key; the nearest valid key is telegram"),
         (
             "workspaces:\n  app:\n    path: /x\n    backend: {knd: local}",
-            "{file}:4: workspaces.app.backend.knd is not a known key; the nearest valid key is workspaces.app.backend.kind",
+            (
+                "{file}:4: workspaces.app.backend.knd is not a known key; "
+                "the nearest valid key is workspaces.app.backend.kind"
+            ),
         ),
         (
             "checkpoints: {max_snapshots: 0}",
@@ -184,7 +187,10 @@ def test_a_variable_beside_its_file_form_is_refused(home, tmp_path):
         ),
         (
             "workspaces: {a/b: {path: /x}}",
-            "{file}:1: workspaces.a/b is no name for a workspace: up to 64 letters, digits, '.', '_' or '-', a letter or digit first",
+            (
+                "{file}:1: workspaces.a/b is no name for a workspace: "
+                "up to 64 letters, digits, '.', '_' or '-', a letter or digit first"
+            ),
         ),
         ("telegram: {token: t, allow: [me]}", "{file}:1: telegram.allow[0] must be a whole number, not 'me'"),
         ("slack: {bot_token: t}", "{file}:1: slack needs the key app_token when its mode is socket"),
@@ -292,6 +298,14 @@ def test_delete_orphans_is_accepted_with_a_warning_and_no_effect(home):
     ]
 
 
+def test_what_holds_for_the_whole_store_has_no_effect_in_a_workspace_and_is_said(home):
+    configuration = load(home, "workspaces: {a: {path: /x, checkpoints: {max_total_size_mb: 5, enabled: true}}}")
+
+    assert [warning.split(": ", 1)[1] for warning in configuration.warnings] == [
+        "workspaces.a.checkpoints.max_total_size_mb has no effect: it holds for the whole store"
+    ]
+
+
 def test_a_workspace_overrides_only_the_keys_it_names(home):
     text = """
 checkpoints: {enabled: true, max_snapshots: 5}
@@ -337,7 +351,7 @@ def test_the_home_is_made_for_its_owner_alone(tmp_path):
 def test_a_file_where_the_home_should_be_is_said(tmp_path):
     (tmp_path / "home").write_text("")
 
-    with pytest.raises(HomeUnusable, match="is not a directory.*TAKEBACK_HOME"):
+    with pytest.raises(HomeUnusable, match=r"is not a directory.*TAKEBACK_HOME"):
         Home(str(tmp_path / "home")).ensure()
 
 
