@@ -164,7 +164,7 @@ class ToolResult:
     """What a tool did.
 
     ``text`` is for the agent. ``notes`` are sentences that people must see too (gaps, warnings). ``checkpoint`` covers
-    the turn, if there is one. ``changes`` are the captured paths the tool changed; ``stats`` adds up what the whole turn
+    the turn, if there is one. ``changes`` are the captured paths the tool changed; ``stats`` adds up what the turn
     changed so far. ``exit_code`` is negative for a signal, ``None`` for tools that run no process.
     """
 

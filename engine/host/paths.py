@@ -6,7 +6,7 @@ have one.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 DISPLAY_LIMIT = 200
 """Characters of a path that are shown to people unless the caller asks otherwise."""
@@ -73,6 +73,18 @@ def display(path: str, limit: int = DISPLAY_LIMIT) -> str:
 def within(path: str, root: str) -> bool:
     """Whether an absolute path is ``root`` or below it, by its text alone; hand in real paths."""
     return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def lowest(paths: Iterable[str]) -> frozenset[str]:
+    """Return those paths that no other one lies below: where files are named, their directories go without saying."""
+    found = set(paths)
+    above = set()
+    for path in found:
+        parent = path.rpartition("/")[0]
+        while parent and parent not in above:
+            above.add(parent)
+            parent = parent.rpartition("/")[0]
+    return frozenset(found - above)
 
 
 def resolve_inside(root: str, cwd: str, named: str) -> str:
