@@ -94,8 +94,11 @@ def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Serv
 
     Raises:
         ConfigInvalid: the configuration asks for what this version does not have.
+        WorkspaceRefused: the directory that the command line names cannot be one.
     """
     agents, engine = make_agents(configuration), make_engine(configuration)
+    if wishes.workspace is not None:
+        engine.open_workspace(wishes.workspace)
     settings, default = _workspaces(configuration, wishes)
     if wishes.checkpoints is not None:
         settings = settings.with_checkpoints(on=wishes.checkpoints)

@@ -53,6 +53,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 stream.close()
 
 
+def configure(gateway, text: str) -> None:
+    os.makedirs(gateway.home, mode=0o700, exist_ok=True)
+    with open(os.path.join(gateway.home, "config.yaml"), "w") as file:
+        file.write(text)
+
+
 def test_a_change_is_made_shown_and_taken_back(open_door, workspace):
     door = open_door("--workspace", str(workspace), "--checkpoints")
 
@@ -88,9 +94,7 @@ def test_nothing_is_lost_when_the_program_is_started_anew_between_messages(open_
 def test_two_chats_work_in_two_workspaces_at_once(open_door, gateway, workspace, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
-    os.makedirs(gateway.home)
-    with open(os.path.join(gateway.home, "config.yaml"), "w") as file:
-        file.write(f"default_workspace: one\nworkspaces: {{one: {{path: {workspace}}}, two: {{path: {other}}}}}\n")
+    configure(gateway, f"default_workspace: one\nworkspaces: {{one: {{path: {workspace}}}, two: {{path: {other}}}}}\n")
     door = open_door()
     door.ask("/workspace two", chat="b")
 
@@ -156,6 +160,83 @@ def test_without_a_workspace_a_sample_is_made_once_and_never_overwritten(open_do
     assert "notes.md" not in answer
     assert "mine" in answer
     door.end()
+
+
+def test_a_directory_that_is_never_guarded_is_refused_at_the_start(gateway):
+    result = gateway("chat", "--workspace", gateway.user_home, stdin="$ touch x\n")
+
+    assert result.returncode == Exit.ERROR
+    assert result.stderr.startswith(f"gateway: {gateway.user_home} cannot be guarded: ")
+    assert os.listdir(gateway.user_home) == []
+
+
+def test_a_chat_whose_workspace_is_not_configured_any_more_says_so_and_can_choose_another(
+    open_door, gateway, workspace, tmp_path
+):
+    configure(gateway, f"workspaces: {{one: {{path: {workspace}}}, two: {{path: {tmp_path}}}}}\n")
+    door = open_door()
+    door.ask("$ pwd")
+    door.end()
+    configure(gateway, f"workspaces: {{three: {{path: {workspace}}}}}\n")
+    door = open_door()
+
+    assert "The workspace one is not configured any more" in door.ask("$ touch x")
+    assert "Workspace: one" in door.ask("/status")
+    assert "three" in door.ask("/workspace")
+    assert "Now in three" in door.ask("/workspace three")
+    assert str(workspace) in door.ask("$ pwd")
+    assert door.end() == Exit.OK
+
+
+def test_a_chat_whose_directory_is_gone_says_so_and_works_again_when_it_is_back(
+    open_door, gateway, workspace, tmp_path
+):
+    configure(gateway, f"workspaces: {{one: {{path: {workspace}}}}}\n")
+    door = open_door("--checkpoints")
+    door.ask("$ rm notes.md")
+    workspace.rename(tmp_path / "away")
+
+    for text in ("$ touch x", "/rollback", "/new"):
+        assert "cannot be a workspace" in door.ask(text)
+    (tmp_path / "away").rename(workspace)
+
+    assert "before terminal: rm notes.md" in door.ask("/rollback")
+    assert door.end() == Exit.OK
+
+
+def test_a_workspace_that_is_moved_in_the_configuration_begins_a_new_session(open_door, gateway, workspace, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    sessions = []
+    for path in (workspace, other):
+        configure(gateway, f"workspaces: {{one: {{path: {path}}}}}\n")
+        door = open_door()
+        assert str(path) in door.ask("$ pwd")
+        sessions.append(door.ask("/status").splitlines()[0])
+        door.end()
+
+    assert sessions[0] != sessions[1]
+
+
+def test_the_choice_of_a_workspace_outlasts_the_program_unless_the_command_line_names_one(
+    open_door, gateway, workspace, tmp_path
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    configure(gateway, f"default_workspace: one\nworkspaces: {{one: {{path: {workspace}}}, two: {{path: {other}}}}}\n")
+    door = open_door()
+    door.ask("/workspace two")
+    door.end()
+
+    door = open_door()
+    assert str(other) in door.ask("$ pwd")
+    door.end()
+    door = open_door("--workspace", str(workspace))
+    door.ask("/workspace two")
+    door.end()
+    door = open_door("--workspace", str(workspace))
+    assert str(workspace) in door.ask("$ pwd")
+    assert door.end() == Exit.OK
 
 
 def test_everything_in_the_home_is_for_its_owner_alone(open_door, gateway, workspace):
