@@ -110,7 +110,7 @@ def test_library_example_restores_what_its_block_changed(tmp_path: Path) -> None
 
     code = block("library").replace("/home/you", str(tmp_path)).replace("/usr/bin:/bin", os.environ["PATH"])
     with pytest.raises(ZeroDivisionError):
-        exec(textwrap.dedent(code), {"rename_everything": rename_everything})  # noqa: S102 - the README's own lines
+        exec(textwrap.dedent(code), {"rename_everything": rename_everything})
 
     assert (app / "a.py").read_text() == "one\n"
     assert not (app / "b.py").exists()
