@@ -18,7 +18,7 @@ from types import MappingProxyType
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.diff import change_stats, patch_text, stat_text
 from engine.checkpoints.history import Purpose, find_held, list_held
-from engine.checkpoints.roots import find_root
+from engine.checkpoints.roots import find_root, refuse_own
 from engine.errors import EngineError, GitUnavailable, NestedRepositoryRefused, UnknownCheckpoint
 from engine.guard import Guard
 from engine.host.files import Fault
@@ -82,7 +82,7 @@ class Engine:
         search_path: where programs are, as in ``PATH``.
         command_env: the environment of the commands that the terminal tool runs, and all of it.
         lock_wait_s: longest wait for a lock in seconds.
-        git_timeout_s: deadline of one git command in seconds.
+        git_timeout_s: how long git may do nothing before it is killed, in seconds.
         before_git: called with the arguments before each git process (fault injection).
         file_fault: called before each operation that changes a workspace file (fault injection).
 
@@ -99,7 +99,7 @@ class Engine:
         search_path: str = os.defpath,
         command_env: Mapping[str, str] = _NO_ENVIRONMENT,
         lock_wait_s: float = 10.0,
-        git_timeout_s: float = 120.0,
+        git_timeout_s: float = 30.0,
         before_git: BeforeGit | None = None,
         file_fault: Fault | None = None,
     ) -> None:
@@ -109,6 +109,7 @@ class Engine:
         lock = lock_path or os.path.join(os.path.dirname(layout.base), ".checkpoints.lock")
         self._store = Store(layout, runner, lock, lock_wait_s)
         own = OwnDirectories([os.path.dirname(lock) if lock_path is None else layout.base, layout.base])
+        self._own = own
         self._restores = Restores(self._store, own, file_fault)
         self._guard = Guard(self._store, own, self._restores)
         self.upkeep = Keeper(self._store)
@@ -120,9 +121,11 @@ class Engine:
         """Return the workspace a directory belongs to.
 
         Raises:
-            WorkspaceRefused: there is no such directory, or it is ``/``, the home directory or above it.
+            WorkspaceRefused: there is none, or it is Takeback's own, ``/``, the home directory or above it.
         """
         root, cwd = find_root(path, self._user_home, self._store.knows)
+        for directory in (root, cwd):
+            refuse_own(directory, self._store.layout.base, self._own())
         return Workspace(root, cwd, workspace_hash(root), limits)
 
     def availability(self) -> str | None:

@@ -41,6 +41,19 @@ def find_root(path: str, user_home: str, knows: Callable[[str], bool]) -> tuple[
     return directory, directory
 
 
+def refuse_own(directory: str, base: str, own: frozenset[tuple[int, int]]) -> None:
+    """Refuse a directory that is Takeback's: in the store's base, or one of ``own``, given by device and inode.
+
+    Others may lie in Takeback's home, as the sample to try with does.
+
+    Raises:
+        WorkspaceRefused: it is.
+    """
+    status = os.stat(directory)
+    if f"{directory}/".startswith(f"{base}/") or (status.st_dev, status.st_ino) in own:
+        raise WorkspaceRefused(directory, "it is where Takeback keeps its own files")
+
+
 def _is_too_wide(directory: str, home: str) -> bool:
     return directory in (os.path.sep, home) or home.startswith(directory.rstrip("/") + "/")
 

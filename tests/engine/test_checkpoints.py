@@ -264,7 +264,9 @@ def test_large_checkpoint_warns_with_a_class_of_its_own(lab: Lab) -> None:
     assert any("large.bin" in note for note in result.notes)
 
 
-@pytest.mark.parametrize("where", ["/", "home", "above home", "home by a link", "missing", "a file"])
+@pytest.mark.parametrize(
+    "where", ["/", "home", "above home", "home by a link", "missing", "a file", "Takeback's own", "in the store"]
+)
 def test_directories_that_are_never_a_workspace(lab: Lab, where: str) -> None:
     (lab.home / "file").write_text("x")
     (lab.home.parent / "way").symlink_to(lab.home)
@@ -275,10 +277,20 @@ def test_directories_that_are_never_a_workspace(lab: Lab, where: str) -> None:
         "home by a link": str(lab.home.parent / "way"),
         "missing": str(lab.home / "nope"),
         "a file": str(lab.home / "file"),
+        "Takeback's own": str(lab.home / ".takeback"),
+        "in the store": str(lab.store / "refs"),
     }
+    lab.engine.checkpoint(lab.workspace, "so that there is a store")
 
     with pytest.raises(WorkspaceRefused):
         lab.engine.open_workspace(places[where])
+
+
+def test_directory_beside_the_store_may_be_a_workspace(lab: Lab) -> None:
+    sample = lab.home / ".takeback" / "sample"
+    sample.mkdir(parents=True)
+
+    assert lab.engine.open_workspace(str(sample)).root == str(sample)
 
 
 def test_home_reached_through_a_link_still_is_no_root(lab: Lab) -> None:
