@@ -34,6 +34,7 @@ from adapters.contract import Attachment, Inbound, Outbound, Place, Receive
 PROMPT = "> "
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICK_S = 0.2
+TITLE_WIDTH = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +188,10 @@ class Terminal:
             )
 
     async def progress(self, place: Place, text: str) -> None:
-        """Show the newest line of what is going on above the prompt."""
+        """Show above the prompt what is going on, and the newest line of what comes of it."""
         if place == self._speaker.place():
             lines = printable(text).strip().splitlines()
-            self._progress = lines[-1] if lines else ""
+            self._progress = " · ".join([lines[0][:TITLE_WIDTH], *lines[1:][-1:]]) if lines else ""
 
     async def finished(self, place: Place, event_id: str) -> None:
         """Clear the progress line once nothing is open."""

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import click
 
-from gateway.cli.exits import Exit, code_of, ending
+from gateway.cli.exits import Exit, cause_of, code_of, ending, sentence_of
 
 COMMANDS = {
     "chat": "Talk to the agent in this terminal.",
@@ -71,6 +71,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
+    _ensure_standard_streams()
     try:
         code = cli.main(args=arguments, prog_name="gateway", standalone_mode=False)
         sys.stdout.flush()
@@ -86,8 +87,20 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = Exit.ERROR
     except Exception as error:
-        code = code_of(error)
+        cause = cause_of(error)
+        code = code_of(cause)
         if code is None:
             raise
-        click.echo(f"gateway: {error}", err=True)
+        click.echo(f"gateway: {sentence_of(cause)}", err=True)
     sys.exit(int(code or 0))
+
+
+def _ensure_standard_streams() -> None:
+    """Open what was closed before the start: else the database would get the number of standard error."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))

@@ -1,5 +1,6 @@
 """Exit codes, and which error ends the program with which."""
 
+import os
 from enum import IntEnum
 
 
@@ -30,7 +31,21 @@ def ending(*examples: str) -> str:
     return "\b\n" + "\n".join(["Examples:", *(f"  {example}" for example in examples)]) + "\n\n" + _EXIT_CODES
 
 
-def code_of(error: Exception) -> Exit | None:
+def cause_of(error: BaseException) -> BaseException:
+    """The error itself where tasks that ran together have wrapped it."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def sentence_of(error: BaseException) -> str:
+    """What to say of an error that `code_of` knows."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error)
+
+
+def code_of(error: BaseException) -> Exit | None:
     """The exit code of an error whose message is a sentence for people; ``None`` for a defect of ours."""
     from engine.errors import EngineError, StoreBusy
     from gateway.home import HomeUnusable
@@ -43,4 +58,5 @@ def code_of(error: Exception) -> Exit | None:
         return Exit.BUSY
     if isinstance(error, (EngineError, StateError, HomeUnusable)):
         return Exit.ERROR
-    return None
+    # A file that cannot be used is the machine's state; any other failed call of the system is a defect.
+    return Exit.ERROR if isinstance(error, OSError) and error.filename is not None else None

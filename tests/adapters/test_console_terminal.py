@@ -131,8 +131,8 @@ async def test_ctrl_c_stops_the_running_turn_and_the_chat_goes_on(desk, converse
     stopped = anyio.Event()
 
     async def work(answering, inbound):
-        await answering.adapter.progress(inbound.place, "line one\nbuilding part 7")
-        await desk.screen.shows("building part 7")
+        await answering.adapter.progress(inbound.place, "terminal: make\nline one\nbuilding part 7")
+        await desk.screen.shows("terminal: make · building part 7")
         desk.press(CTRL_C)
         await stopped.wait()
         await answering.say(inbound, "stopped at part 7")

@@ -1,13 +1,19 @@
 """Help, versions and mistakes on the command line."""
 
+import json
+import shlex
 import subprocess
 import sys
 import time
 
 import pytest
 
+from engine.errors import StoreBusy, WorkspaceRefused
 from gateway.cli import COMMANDS, cli
-from gateway.cli.exits import Exit
+from gateway.cli.exits import Exit, cause_of, code_of, sentence_of
+from gateway.config import ConfigInvalid, Problem
+from gateway.home import HomeUnusable
+from gateway.state.errors import DatabaseUnusable
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
@@ -77,6 +83,38 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(gateway):
     _, said = process.communicate(timeout=30)
 
     assert said == b""
+
+
+def test_closed_standard_streams_are_no_accident_waiting_to_happen(gateway, workspace):
+    line = shlex.join(gateway.line("chat", "--workspace", str(workspace)))
+
+    result = subprocess.run(
+        ["sh", "-c", f"{line} <&- >&- 2>&-"], env=gateway.environment, check=False, capture_output=True, timeout=60
+    )
+
+    assert result.returncode == Exit.OK
+    assert json.loads(gateway("doctor", "--json").stdout)["healthy"] is True
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (StoreBusy("the store", "gateway 5", 10), Exit.BUSY, "busy: the store is held by gateway 5 (waited 10 s)."),
+        (WorkspaceRefused("/", "it is /"), Exit.ERROR, "/ cannot be guarded: it is /."),
+        (DatabaseUnusable("/x", "disk full"), Exit.ERROR, "the database /x cannot be used: disk full."),
+        (HomeUnusable("/x", "why"), Exit.ERROR, "/x cannot be the gateway's home: why."),
+        (ConfigInvalid([Problem("/x:1", "wrong")]), Exit.USAGE, "/x:1: wrong"),
+        (PermissionError(13, "Permission denied", "/x"), Exit.ERROR, "/x: Permission denied"),
+        (ExceptionGroup("", [ExceptionGroup("", [HomeUnusable("/x", "why")])]), Exit.ERROR, "/x cannot be"),
+        (ValueError("a defect"), None, "a defect"),
+        (OSError(5, "an error without a file"), None, ""),
+    ],
+)
+def test_each_error_has_its_exit_code_and_sentence(error, code, sentence):
+    cause = cause_of(error)
+
+    assert code_of(cause) == code
+    assert sentence_of(cause).startswith(sentence)
 
 
 @pytest.mark.bench

@@ -10,6 +10,7 @@ from gateway.cli.exits import Exit
 from gateway.config import keys, load_configuration
 from gateway.config.example import render
 from gateway.home import Home
+from tests.gateway.cli.screens import Screen
 
 EXAMPLE = os.path.join(os.path.dirname(__file__), "..", "..", "..", "deploy", "config.example.yaml")
 
@@ -59,6 +60,21 @@ def test_a_choice_that_is_not_valid_writes_nothing(gateway, workspace):
     assert result.returncode == Exit.USAGE
     assert "is no name for a workspace" in result.stderr
     assert not os.path.exists(os.path.join(gateway.home, "config.yaml"))
+
+
+def test_in_a_terminal_it_asks_for_what_is_not_given(gateway, workspace):
+    screen = Screen(gateway.line("init"), env=gateway.environment, cwd=str(workspace))
+    screen.shows(f"Directory that chats work in [{workspace}]:")
+    screen.press("\r")
+    screen.shows("Its name [project]:")
+    screen.press("mine\r")
+    screen.shows("Take checkpoints")
+    screen.press("n\r")
+
+    assert screen.ends() == Exit.OK
+    settings = load_configuration(Home(gateway.home), {}).settings
+    assert settings.workspaces["mine"].path == str(workspace)
+    assert settings.checkpoints.enabled is False
 
 
 def test_without_a_terminal_the_workspace_has_to_be_given(gateway):
