@@ -1,0 +1,218 @@
+"""Whatever a machine looks like: hostile git settings, where the home lies, where the program starts."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.homes import refs
+from tests.e2e.program import Program
+from tests.e2e.scene import Scene
+from tests.e2e.trees import differing, photograph
+
+HOSTILE = (
+    ("core.fsmonitor", "touch {marker}"),
+    ("core.hooksPath", "{hooks}"),
+    ("core.attributesFile", "{hooks}/attributes"),
+    ("commit.gpgSign", "true"),
+    ("gpg.program", "{hooks}/post-checkout"),
+    ("diff.external", "touch {marker}"),
+    ("diff.evil.textconv", "touch {marker}"),
+    ("filter.evil.clean", "touch {marker}"),
+    ("filter.evil.smudge", "touch {marker}"),
+    ("init.templateDir", "{hooks}"),
+    ("core.pager", "touch {marker}"),
+    ("core.editor", "touch {marker}"),
+)
+"""Settings that make git run a program; each would touch the marker."""
+
+HOOKS = ("post-checkout", "post-index-change", "pre-commit", "post-commit", "reference-transaction", "post-update")
+
+
+def hostile(scene: Scene, marker: Path) -> str:
+    """A git configuration that names a program wherever one can be named."""
+    hooks = scene.base / "hooks"
+    hooks.mkdir()
+    (hooks / "attributes").write_text("* filter=evil diff=evil\n")
+    for name in HOOKS:
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {marker}\n")
+        (hooks / name).chmod(0o755)
+    lines = []
+    for key, value in HOSTILE:
+        section, _, name = key.rpartition(".")
+        head, _, rest = section.partition(".")
+        title = f'{head} "{rest}"' if rest else head
+        lines.append(f"[{title}]\n\t{name} = {value.format(marker=marker, hooks=hooks)}\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("place", ["nested repository", "workspace's repository", "person's own configuration"])
+def test_no_configured_program_ever_runs(scene: Scene, place: str) -> None:
+    marker = scene.base / "marker"
+    scene.edit("a.py", "one\n")
+    scene.edit(".gitattributes", "* filter=evil diff=evil\n")
+    configuration = hostile(scene, marker)
+    selection = ""
+    if place == "nested repository":
+        scene.edit("tool/.gitattributes", "* filter=evil diff=evil\n")
+        scene.edit("tool/inner.txt", "inner\n")
+        scene.repository("tool")
+        target = scene.project / "tool/.git/config"
+        selection = " a.py new.py"
+    elif place == "workspace's repository":
+        scene.repository()
+        target = scene.project / ".git/config"
+    else:
+        target = scene.user_home / ".gitconfig"
+        target.touch()
+    target.write_text(target.read_text() + configuration)
+    program = scene.start()
+
+    program.ask("/write a.py\ntwo\n")
+    program.ask("$ echo new > new.py")
+    for text in (
+        "/rollback",
+        "/rollback diff 2",
+        "/diff",
+        "/diff session",
+        f"/rollback 2{selection}",
+        "/redo",
+        "/undo",
+    ):
+        assert not program.ask(text).text.startswith(("Refused", "The checkpoint store"))
+
+    assert scene.read("a.py") == "two\n"
+    assert not marker.exists()
+    if target != scene.user_home / ".gitconfig":
+        scene.git("status", at=str(target.parent.parent))
+        assert marker.exists()  # so the trap was armed
+
+
+def test_git_variables_that_point_elsewhere_are_ignored(scene: Scene) -> None:
+    scene.edit("a.py", "one\n")
+    scene.repository()
+    elsewhere = scene.base / "elsewhere"
+    scene.edit(str(elsewhere / "theirs.txt"), "theirs\n")
+    scene.repository(str(elsewhere))
+    before = photograph(scene.project / ".git"), photograph(elsewhere)
+    names = ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
+    program = scene.start(
+        GIT_WORK_TREE=str(elsewhere),
+        GIT_INDEX_FILE=str(elsewhere / ".git/index"),
+        GIT_NAMESPACE="theirs",
+        **{name: str(elsewhere / ".git") for name in names},
+    )
+
+    program.ask("/write a.py\ntwo\n")
+    program.ask("/rollback")
+    program.ask("/rollback 1")
+
+    assert scene.read("a.py") == "one\n"
+    assert (photograph(scene.project / ".git"), photograph(elsewhere)) == before
+    assert any("/checkpoints/" in name for name in refs(scene.home))
+
+
+@pytest.mark.parametrize("kind", ["linked worktree", "submodule", "no git at all"])
+def test_every_kind_of_workspace_is_taken_back_whole(scene: Scene, kind: str) -> None:
+    scene.edit("a.py", "one\n")
+    if kind == "linked worktree":
+        scene.repository()
+        scene.git("worktree", "add", "-q", "-b", "side", str(scene.base / "work"))
+        scene.project = scene.base / "work"
+    elif kind == "submodule":
+        scene.repository()
+        outer = scene.base / "outer"
+        scene.repository(str(outer))
+        scene.git(
+            "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(scene.project), "sub", at=str(outer)
+        )
+        scene.project = outer / "sub"
+    program = scene.start()
+    before = scene.tree()
+
+    program.ask("$ rm a.py; echo new > new.py")
+    restored = program.ask("/rollback 1")
+
+    assert differing(before, scene.tree()) == set()
+    assert restored.text.startswith("✅")
+    assert "not captured" not in restored.text.lower()
+
+
+@pytest.mark.parametrize("path", ["user", "link", ".", "/"])
+def test_home_is_never_a_workspace_nor_is_what_holds_it(scene: Scene, path: str) -> None:
+    (scene.base / "link").symlink_to("user")
+    (scene.user_home / "a").write_text("one\n")
+    program = scene.start("--workspace", str(scene.base / path), "--checkpoints", HOME=str(scene.base / "link"))
+
+    for text in ("/write a\ntwo\n", "$ echo two > a", "/rollback", "/rollback 1"):
+        said = program.ask(text).text
+        assert "cannot be a workspace: it is the home directory or above it" in said
+        assert "/workspace" in said
+
+    assert (scene.user_home / "a").read_text() == "one\n"
+    assert not (scene.home / "checkpoints").exists()
+
+
+def test_gateways_own_home_in_the_workspace_is_never_captured_or_restored(scene: Scene) -> None:
+    scene.home = scene.project / "state"
+    scene.environment["TAKEBACK_HOME"] = str(scene.home)
+    scene.edit("a.py", "one\n")
+    program = scene.start()
+    program.ask("/write a.py\ntwo\n")
+    program.ask("$ echo new > new.py")
+    listed = program.ask("/rollback")
+    previewed = program.ask("/rollback diff 2")
+
+    restored = program.ask("/rollback 2 --all")
+
+    assert all("[not captured: state (Takeback's own store)]" in entry for entry in listed.entries)
+    assert restored.line("Restored:") == "a.py"
+    assert restored.line("Removed:") == "new.py"
+    assert "state/" not in previewed.text + restored.text + "".join(previewed.files.values())
+    assert program.ask("/status").line("Last turn:") == "none yet"
+    assert program.ask("/redo").line("↪") == "Brought back 2 turns."
+    assert program.end() == 0
+
+
+def test_gateways_own_home_is_no_workspace(scene: Scene) -> None:
+    scene.home.mkdir()
+    program = scene.start("--workspace", str(scene.home), "--checkpoints")
+
+    said = program.ask("/write a.py\ntwo\n").text
+
+    assert "cannot be a workspace" in said
+    assert not (scene.home / "a.py").exists()
+
+
+def test_relative_paths_mean_the_chats_workspace_wherever_the_program_starts(scene: Scene, program: Program) -> None:
+    scene.edit("a.py", "one\n")
+    (scene.user_home / "a.py").write_text("the program's own directory\n")
+
+    program.ask("/write a.py\ntwo\n")
+    program.ask("/write sub/b.py\nnew\n")
+    where = program.ask("$ pwd; cat a.py > c.py")
+    escape = program.ask("/write ../user/a.py\nescaped\n")
+
+    assert (scene.read("a.py"), scene.read("sub/b.py"), scene.read("c.py")) == ("two\n", "new\n", "two\n")
+    assert where.lines[0] == str(scene.project)
+    assert program.ask("/read a.py").text == "two"
+    assert escape.text.startswith("write_file: ../user/a.py: ")
+    assert (scene.user_home / "a.py").read_text() == "the program's own directory\n"
+    assert os.listdir(scene.user_home) == ["a.py"]
+
+
+def test_directory_that_vanishes_is_said_and_comes_back_to_its_history(scene: Scene, program: Program) -> None:
+    scene.edit("a.py", "one\n")
+    program.ask("/write a.py\ntwo\n")
+    aside = scene.base / "aside"
+    shutil.move(scene.project, aside)
+
+    for text in ("/write a.py\nthree\n", "/rollback", "/rollback 1", "/undo", "/diff"):
+        assert "there is no such directory" in program.ask(text).text
+    assert not scene.project.exists()
+    shutil.move(aside, scene.project)
+
+    program.ask("/rollback")
+    assert program.ask("/rollback 1").text.startswith("✅")
+    assert scene.read("a.py") == "one\n"
