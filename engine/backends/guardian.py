@@ -13,10 +13,11 @@ from typing import Final, Self
 # POSIX sh, so that it is there everywhere and quick to start. A line never comes: read returns when the pipe ends.
 _SCRIPT: Final = """\
 read -r _
-kill -s TERM -- "-$1" 2>/dev/null || exit 0
-sleep 2
-kill -s KILL -- "-$1" 2>/dev/null
-exit 0"""
+for signal in TERM KILL; do
+    kill -s $signal -- "-$1" 2>/dev/null || exit 0
+    kill -s CONT -- "-$1" 2>/dev/null
+    sleep 2
+done"""
 
 
 class Guardian:

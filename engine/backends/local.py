@@ -6,6 +6,9 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from io import FileIO
 from typing import Final
 
 from engine.backends.base import ProcessResult, StopSignal
@@ -23,6 +26,10 @@ GRACE_S: Final = 2.0
 
 # Looked for here first: a workspace may be on PATH, and a program in it must not become the shell.
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
+
+
+# Nothing of the command runs before its guardian is there. The shell that waits becomes the one that runs it.
+_GATE: Final = 'read -r _ && exec "$0" -c -- "$1" </dev/null'
 
 
 class LocalBackend:
@@ -60,15 +67,26 @@ class LocalBackend:
             return ProcessResult(None, None, stopped=True)
         mark = secrets.token_hex(16)
         shell = self._shell or _find_shell(env.get("PATH", os.defpath))
-        process, output = _start([shell, "-c", "--", command], cwd, {**env, MARKER: mark})
-        group = ProcessGroup(process.pid, mark)
-        running = Running(process, group, output, Capture(self._capture_bytes), Lines(on_output))
-        with running, Guardian(process.pid):
+        started = _start(shell, command, cwd, {**env, MARKER: mark})
+        group = ProcessGroup(started.process.pid, mark)
+        running = Running(started.process, group, started.output, Capture(self._capture_bytes), Lines(on_output))
+        with running, started.gate as gate, Guardian(started.process.pid):
+            with suppress(BrokenPipeError):  # ended already, by somebody else: what follows will tell
+                gate.write(b"\n")
             with stop.listening(running.wake):
                 running.follow(stop, timeout_s)
             if not (keep_background and running.ended_by_itself):
                 running.end_all(self._grace_s)
             return running.result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A process that waits at its gate, and our ends of its pipes."""
+
+    process: subprocess.Popen[bytes]
+    output: int
+    gate: FileIO
 
 
 def _find_shell(search_path: str) -> str:
@@ -78,31 +96,36 @@ def _find_shell(search_path: str) -> str:
     return shutil.which("bash", path=search_path) or "/bin/sh"
 
 
-def _start(arguments: list[str], cwd: str, env: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a process; return it and the descriptor to read its output from, which the caller closes."""
-    _require_possible(arguments[-1])
+def _start(shell: str, command: str, cwd: str, env: Mapping[str, str]) -> _Started:
+    """Start a process that becomes the command's shell when a line comes through its gate, and ends if none does."""
+    _require_possible(shell, command)
     output, written = os.pipe()
+    waiting, gate = os.pipe()
     try:
         process = subprocess.Popen(
-            arguments,
+            ["/bin/sh", "-c", _GATE, shell, command],
             cwd=cwd,
             env=env,
-            stdin=subprocess.DEVNULL,
+            stdin=waiting,
             stdout=written,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     except BaseException as error:
         os.close(output)
+        os.close(gate)
         if isinstance(error, OSError):
             raise _refusal(error, cwd) from error
         raise
     finally:
         os.close(written)
-    return process, output
+        os.close(waiting)
+    return _Started(process, output, FileIO(gate, "wb"))
 
 
-def _require_possible(command: str) -> None:
+def _require_possible(shell: str, command: str) -> None:
+    if not os.access(shell, os.X_OK):
+        raise ToolRefused("terminal", f"the shell {shell!r} cannot be started")
     if "\0" in command:
         raise ToolRefused("terminal", "the command holds a NUL character, which no command can")
     try:

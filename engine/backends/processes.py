@@ -23,13 +23,19 @@ class ProcessGroup:
         self._leader = leader
         self._mark = f"{MARKER}={mark}".encode()
 
-    def send(self, number: int) -> None:
-        """Send a signal to all of them; those that are gone, or belong to another user, get none."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._leader, number)
-        for descriptor in self._open_escaped():
+    def end(self, number: int) -> None:
+        """Send SIGTERM or SIGKILL to all of them; those that are gone, or belong to another user, get none.
+
+        One that is suspended is woken, else it would not notice SIGTERM.
+        """
+        descriptors = self._open_escaped()
+        for each in (number, signal.SIGCONT):
             with suppress(ProcessLookupError, PermissionError):
-                signal.pidfd_send_signal(descriptor, number)
+                os.killpg(self._leader, each)
+            for descriptor in descriptors:
+                with suppress(ProcessLookupError, PermissionError):
+                    signal.pidfd_send_signal(descriptor, each)
+        for descriptor in descriptors:
             os.close(descriptor)
 
     def alive(self) -> bool:

@@ -69,7 +69,7 @@ class Running:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self._group.send(signal.SIGKILL)
+            self._group.end(signal.SIGKILL)
             self._exited.wait(GIVE_UP_S)
         self._selector.close()
         with self._lock:  # the waiting thread, and a late stop, may still want to wake us
@@ -108,14 +108,14 @@ class Running:
             self._drain()
             self._read_until_gone(LINGER_S)
         if not self._gone():
-            self._group.send(signal.SIGTERM)
+            self._group.end(signal.SIGTERM)
             self._read_until_gone(grace_s)
         deadline_s = time.monotonic() + GIVE_UP_S
         while not self._gone():
             if time.monotonic() > deadline_s:
                 self._left_running = True
                 return
-            self._group.send(signal.SIGKILL)  # again and again: what is just being forked escapes a single one
+            self._group.end(signal.SIGKILL)  # again and again: what is just being forked escapes a single one
             self._read_until_gone(10 * _POLL_S)
 
     def result(self) -> ProcessResult:

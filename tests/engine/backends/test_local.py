@@ -148,7 +148,7 @@ def test_a_directory_that_is_gone_is_named(run: Runner, tmp_path: Path) -> None:
 def test_a_shell_that_is_not_there_is_named(run: Runner) -> None:
     run.backend = LocalBackend(shell="/no/such/shell")
 
-    with pytest.raises(ToolRefused, match="cannot be started: No such file"):
+    with pytest.raises(ToolRefused, match="the shell '/no/such/shell' cannot be started"):
         run("true")
 
 
