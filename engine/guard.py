@@ -5,6 +5,7 @@ A checkpoint never stands in a tool's way: when one cannot be taken, the reason 
 
 import logging
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ from engine.checkpoints.history import Held, Purpose, covering, gap_notes, keep_
 from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
 from engine.checkpoints.source import is_secret_name
-from engine.errors import EngineError
+from engine.errors import EngineError, GitFailed
 from engine.host.files import Tree
 from engine.host.leftovers import remove_leftovers
 from engine.model import (
@@ -37,6 +38,9 @@ from engine.store.objects import find_tree
 from engine.store.opened import Store
 
 _LOG = logging.getLogger(__name__)
+
+# A git that hung once is not waited for again before every tool.
+PAUSE_S = 60.0
 
 # Beyond this many paths a comparison takes the whole trees: a command line has a limit, and counting is as good.
 _MOST_NAMED_PATHS = 400
@@ -75,6 +79,8 @@ class Guard:
         self._store = store
         self._own = own
         self._restores = restores
+        self._retry_at = 0.0
+        self._said: dict[str, str] = {}
 
     def before(
         self,
@@ -94,14 +100,28 @@ class Guard:
             checkpoint: take the turn's checkpoint now; otherwise only if the tool turns out to change something.
             writes: what the tool is about to put where, as far as that is known.
         """
-        if not call.guarded:
+        if not call.guarded or time.monotonic() < self._retry_at:
             return Before(None, None, reason)
         try:
             with self._store.use(call.workspace, "a checkpoint"):
-                return self._before(call, reason, named, writes, checkpoint=checkpoint)
+                before = self._before(call, reason, named, writes, checkpoint=checkpoint)
         except (EngineError, OSError, ValueError) as error:
-            _LOG.warning("no checkpoint before a tool: %s", error)
-            return Before(None, None, reason, (f"no checkpoint was taken: {error}",))
+            return Before(None, None, reason, self._say_failure(call, error))
+        self._said.pop(call.turn.chat, None)
+        return before
+
+    def _say_failure(self, call: ToolCall, error: Exception) -> tuple[str, ...]:
+        """Log why no checkpoint was taken and say it to the chat, once for as long as it stays the same."""
+        _LOG.warning("no checkpoint before a tool: %s", error)
+        pause = ""
+        if isinstance(error, GitFailed) and error.timed_out:
+            self._retry_at = time.monotonic() + PAUSE_S
+            pause = f" Tools go on without checkpoints; the next try is in {PAUSE_S:.0f} s."
+        note = f"no checkpoint was taken: {error}{pause}"
+        if self._said.get(call.turn.chat) == note:
+            return ()
+        self._said[call.turn.chat] = note
+        return (note,)
 
     def _before(
         self,

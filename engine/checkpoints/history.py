@@ -4,6 +4,7 @@ A checkpoint is a commit of its own, so dropping one never changes another. What
 and the ledger alone; it needs one git process and no look at the workspace.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +12,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from engine.checkpoints.capture import Captured, decode_gap, decode_message, encode_gap, write_commit
-from engine.errors import UnknownCheckpoint
+from engine.errors import GitFailed, UnknownCheckpoint
 from engine.host.paths import display
 from engine.model import ChangeStats, Checkpoint, CheckpointKind, Gap, GapReason, TurnRef, Workspace
 from engine.store.opened import Store
 from engine.store.refs import RefRecord, after_ref, base_ref, checkpoint_ref, list_refs, update_refs
 
+_LOG = logging.getLogger(__name__)
 _SHORTEST_PREFIX = 4
 _LONGEST_REASON = 120
 _GIT_DIRECTORIES = frozenset({".git"})
@@ -116,7 +118,10 @@ def take(
     store.touch(workspace)
     refs = [checkpoint_ref(workspace.hash, sequence)]
     commit = write_commit(store, refs, reason, meta, captured.tree, int(time.time()))
-    _drop_oldest(store, workspace, held, frozenset(keep))
+    try:
+        _drop_oldest(store, workspace, held, frozenset(keep))
+    except GitFailed as error:  # one too many does no harm, and the next checkpoint tries again
+        _LOG.warning("the oldest checkpoints were not dropped: %s", error)
     return Checkpoint(
         commit,
         sequence,

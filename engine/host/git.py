@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, cast
@@ -21,6 +22,7 @@ from typing import IO, cast
 from engine.errors import GitFailed, GitUnavailable
 
 MINIMUM_VERSION = (2, 30)
+_VERSION_TIMEOUT_S = 10.0
 
 _ENVIRONMENT = {
     "LC_ALL": "C",
@@ -70,7 +72,7 @@ class Git:
         git_dir: the repository; every command works on it.
         executable: path of git, or ``None`` to look it up in ``search_path``.
         search_path: directories as in ``PATH``.
-        timeout_s: deadline of one command in seconds.
+        timeout_s: how long a command may do nothing, in seconds; then it is killed with all it started.
         before: called with the arguments before each process starts; raising stops it (fault injection).
     """
 
@@ -80,7 +82,7 @@ class Git:
         *,
         executable: str | None = None,
         search_path: str = os.defpath,
-        timeout_s: float = 120.0,
+        timeout_s: float = 30.0,
         before: Before | None = None,
     ) -> None:
         self.git_dir = git_dir
@@ -104,7 +106,7 @@ class Git:
         found = shutil.which(self._wanted or "git", path=self._search_path)
         if found is None:
             raise GitUnavailable(f"{self._wanted or 'git'} was not found in {self._search_path}")
-        with self._spawn(found, ["version"]) as process:
+        with self._spawn(found, ["version"], timeout_s=min(self._timeout_s, _VERSION_TIMEOUT_S)) as process:
             out = _communicate(process, b"", "version")[0].decode("ascii", "replace")
         match = re.search(r"(\d+)\.(\d+)", out)
         if match is None:
@@ -172,7 +174,7 @@ class Git:
 
 
 class GitProcess:
-    """A running git with a deadline."""
+    """A running git with a deadline, which begins anew with every piece that it takes or gives."""
 
     def __init__(self, popen: "subprocess.Popen[bytes]", name: str, timeout_s: float) -> None:
         self._popen = popen
@@ -181,9 +183,11 @@ class GitProcess:
         self.stdout = cast("IO[bytes]", popen.stdout)
         self._stderr: list[bytes] = []
         self._timed_out = False
-        self._timer = threading.Timer(timeout_s, self._expire)
-        self._timer.daemon = True
-        self._timer.start()
+        self._patience_s = timeout_s
+        self._active_at = time.monotonic()
+        self._ended = threading.Event()
+        self._watch = threading.Thread(target=self._watch_deadline, daemon=True)
+        self._watch.start()
         # A full stderr pipe would stop git for good, so it is drained beside whatever else goes on.
         self._drain = threading.Thread(target=self._read_stderr, daemon=True)
         self._drain.start()
@@ -194,9 +198,20 @@ class GitProcess:
             if len(self._stderr) < 64:  # noqa: PLR2004 - half a megabyte of complaints says enough
                 self._stderr.append(chunk)
 
-    def _expire(self) -> None:
-        self._timed_out = True
-        self.kill()
+    def _watch_deadline(self) -> None:
+        left = self._patience_s
+        while not self._ended.wait(max(left, 0.01)):
+            left = self._active_at + self._patience_s - time.monotonic()
+            if left <= 0:
+                self._timed_out = True
+                self.kill()
+                return
+
+    def advance(self, patience_s: float | None = None) -> None:
+        """Note that git took or gave something, so that its deadline begins anew; ``patience_s`` is what it is now."""
+        self._active_at = time.monotonic()
+        if patience_s is not None:
+            self._patience_s = patience_s
 
     def kill(self) -> None:
         """End git and everything it started."""
@@ -212,6 +227,7 @@ class GitProcess:
             GitFailed: the output ended before.
         """
         data = self.stdout.read(size)
+        self.advance()
         if len(data) != size:
             self.finish()
             raise GitFailed(self.name, "the output ended early")
@@ -226,18 +242,22 @@ class GitProcess:
         with suppress(BrokenPipeError):  # the exit code below tells why
             self.stdin.close()
         code = self._popen.wait()
-        self._timer.cancel()
-        self._drain.join()
+        self._release_threads()
         if code in (126, 127):
             raise GitUnavailable(self._complaint() or f"exit code {code}")
         if code != 0 or self._timed_out:
             raise self.failure()
 
+    def _release_threads(self) -> None:
+        self._ended.set()
+        self._watch.join()
+        self._drain.join()
+
     def failure(self) -> GitFailed:
         """Return the error that describes how git ended."""
         detail = self._complaint()
         if self._timed_out:
-            detail = "the deadline passed"
+            detail = f"it did nothing for {self._patience_s:.0f} s"
         return GitFailed(self.name, detail or f"exit code {self._popen.returncode}", timed_out=self._timed_out)
 
     def _complaint(self) -> str:
@@ -245,7 +265,7 @@ class GitProcess:
         return text.splitlines()[0] if text else ""
 
     def close(self) -> None:
-        """Release pipes and timer, ending git if it still runs."""
+        """Release pipes and threads, ending git if it still runs."""
         if self._popen.poll() is None:
             with suppress(BrokenPipeError):
                 self.stdin.close()
@@ -254,8 +274,7 @@ class GitProcess:
             except subprocess.TimeoutExpired:
                 self.kill()
                 self._popen.wait()
-        self._timer.cancel()
-        self._drain.join()
+        self._release_threads()
         for stream in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
             if stream is not None and not stream.closed:
                 with suppress(BrokenPipeError):

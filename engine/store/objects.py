@@ -13,7 +13,7 @@ from engine.errors import GitFailed
 from engine.host.git import Git, GitProcess
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-_LONG_TIMEOUT_S = 1800.0
+_FINISH_TIMEOUT_S = 300.0  # a large pack is synced as a whole, in silence
 _PADDING_BYTES = 65536
 
 
@@ -113,11 +113,13 @@ class ObjectWriter:
             GitFailed: nothing was made visible.
         """
         self._write(b"done\n")
+        self._process.advance(_FINISH_TIMEOUT_S)
         self._process.finish()
 
     def _write(self, data: bytes | memoryview) -> None:
         try:
             self._process.stdin.write(data)
+            self._process.advance()
         except BrokenPipeError as error:
             self._process.finish()
             raise GitFailed("fast-import", "it ended before the stream did") from error
@@ -127,7 +129,7 @@ class ObjectWriter:
 def open_writer(git: Git) -> Iterator[ObjectWriter]:
     """Open an `ObjectWriter`; leaving the block normally makes all of it durable, an error makes none of it."""
     arguments = ["fast-import", "--quiet", "--force", "--done", "--date-format=raw"]
-    with git.open(arguments, timeout_s=_LONG_TIMEOUT_S) as process:
+    with git.open(arguments) as process:
         writer = ObjectWriter(process)
         yield writer
         writer.finish()

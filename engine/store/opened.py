@@ -12,12 +12,11 @@ from engine.host import durable, locks
 from engine.host.git import Git
 from engine.model import Workspace
 from engine.store.index import Index, load_index
-from engine.store.layout import Layout
+from engine.store.layout import REF_ROOT, Layout
 from engine.store.ledger import Ledger, load_ledger
 
-# A lock file git left behind is taken away only when no process can still be working on it: the store lock is held
-# and the file is older than any command of ours may run.
-STALE_GIT_LOCK_S = 3600.0
+# A git that outlives the process that started it sees the end of its input and is gone, with its locks, before this.
+STALE_REF_LOCK_S = 1.0
 
 
 @dataclass(slots=True)
@@ -62,6 +61,7 @@ class Store:
             locks.hold(self.lock_path, shared=True, wait_s=self.lock_wait_s, purpose=purpose),
             locks.hold(self.layout.lock(workspace.hash), shared=False, wait_s=self.lock_wait_s, purpose=purpose),
         ):
+            self._sweep_ref_locks(workspace)
             yield
 
     @contextmanager
@@ -140,14 +140,14 @@ class Store:
         """Whether a workspace of this name has ever been captured."""
         return os.path.exists(self.layout.project(workspace_hash))
 
-    def sweep_git_locks(self) -> None:
-        """Remove lock files that a killed git left in the store; call it with the store to oneself."""
-        horizon = time.time() - STALE_GIT_LOCK_S
-        for directory, _names, files in os.walk(os.path.join(self.layout.store, "refs")):
-            for name in files:
-                path = os.path.join(directory, name)
-                if name.endswith(".lock") and os.path.getmtime(path) < horizon:
-                    durable.remove(path)
+    def _sweep_ref_locks(self, workspace: Workspace) -> None:
+        """Remove what a killed git left locked below a workspace's refs; the caller has the workspace to itself."""
+        for directory, _names, files in os.walk(os.path.join(self.layout.store, REF_ROOT, workspace.hash)):
+            for path in (os.path.join(directory, name) for name in files if name.endswith(".lock")):
+                age_s = time.time() - os.path.getmtime(path)
+                if 0 <= age_s < STALE_REF_LOCK_S:
+                    time.sleep(STALE_REF_LOCK_S - age_s)
+                durable.remove(path)
 
 
 def file_stamp(path: str) -> tuple[int, ...] | None:

@@ -1,6 +1,7 @@
 """When a checkpoint is taken, what it holds, and what it says it does not."""
 
 import os
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -98,6 +99,48 @@ def test_missing_git_is_said_and_the_tool_goes_on(tmp_path: Path) -> None:
     assert lab.read("a") == "2\n"
     assert "git" in (lab.engine.availability() or "")
     assert any("git" in note for note in result.notes)
+
+
+def test_git_that_hangs_is_killed_with_its_group_and_said_once(tmp_path: Path) -> None:
+    git = tmp_path / "git"
+    pids = tmp_path / "pids"
+    real = shutil.which("git")
+    git.write_text(
+        f"#!/bin/sh\nhang() {{ sleep 600 & echo $! >> {pids}; wait; }}\n"
+        f"case $* in *for-each-ref*) [ ! -e {tmp_path}/hang ] || hang;; esac\n"
+        f'exec {real} "$@"\n'
+    )
+    git.chmod(0o755)
+    lab = Lab(tmp_path, git=str(git), git_timeout_s=0.5)
+    lab.edit("a", "1\n")
+    (tmp_path / "hang").touch()
+
+    first, second = lab.write("a", "2\n"), lab.write("a", "3\n")
+    (tmp_path / "hang").unlink()
+
+    assert [len(first.notes), len(second.notes)] == [1, 0]
+    assert "did nothing" in first.notes[0]
+    assert lab.read("a") == "3\n"
+    for pid in pids.read_text().split():
+        state = Path(f"/proc/{pid}/stat")
+        assert not state.exists() or state.read_text().split()[2] == "Z"
+    lab.engine = lab.open_engine()
+    lab.write("a", "4\n")
+    lab.rollback()
+    assert lab.read("a") == "3\n"
+
+
+def test_lock_that_a_killed_git_left_is_taken_away(lab: Lab) -> None:
+    lab.edit("a", "1\n")
+    lab.write("a", "2\n")
+    base = lab.store / "refs" / "takeback" / lab.workspace.hash / "base.lock"
+    base.touch()
+
+    result = lab.write("a", "3\n")
+
+    assert result.notes == ()
+    assert len(lab.checkpoints()) == 2
+    assert not base.exists()
 
 
 def test_unreadable_file_is_a_gap_and_is_never_deleted(lab: Lab) -> None:
