@@ -106,17 +106,17 @@ class Running:
         """End whatever is left of the command: wait a moment after a natural end, then SIGTERM, then SIGKILL."""
         if self.ended_by_itself:
             self._drain()
-            self._read_until_gone(LINGER_S)
-        if not self._gone():
-            self._group.end(signal.SIGTERM)
-            self._read_until_gone(grace_s)
-        deadline_s = time.monotonic() + GIVE_UP_S
-        while not self._gone():
-            if time.monotonic() > deadline_s:
-                self._left_running = True
+            if self._gone_within(LINGER_S):
                 return
+        self._group.end(signal.SIGTERM)
+        if self._gone_within(grace_s):
+            return
+        deadline_s = time.monotonic() + GIVE_UP_S
+        while time.monotonic() < deadline_s:
             self._group.end(signal.SIGKILL)  # again and again: what is just being forked escapes a single one
-            self._read_until_gone(10 * _POLL_S)
+            if self._gone_within(10 * _POLL_S):
+                return
+        self._left_running = True
 
     def result(self) -> ProcessResult:
         """Hand on the rest of the output and say how it went."""
@@ -141,13 +141,14 @@ class Running:
         self._exited.set()
         self.wake()
 
-    def _gone(self) -> bool:
-        return self._exited.is_set() and not self._group.alive()
-
-    def _read_until_gone(self, patience_s: float) -> None:
+    def _gone_within(self, patience_s: float) -> bool:
+        """Go on reading until nothing of the command is left; whether that came in time."""
         deadline_s = time.monotonic() + patience_s
-        while time.monotonic() < deadline_s and not self._gone():
+        while not (self._exited.is_set() and not self._group.alive()):
+            if time.monotonic() >= deadline_s:
+                return False
             self._read_for(_POLL_S)
+        return True
 
     def _read_for(self, duration_s: float) -> None:
         deadline_s = time.monotonic() + duration_s
