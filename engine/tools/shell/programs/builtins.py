@@ -171,15 +171,35 @@ def judge_read(call: Call, desk: Desk) -> None:
 
 
 def judge_printf(call: Call, desk: Desk) -> None:
-    """`printf` prints; `-v` sets a variable, whose name may be evaluated."""
-    first = call.args[0] if call.args else literal_word("")
-    if not first.may_be_option or (first.literal and first.text == "--"):
-        return
-    name = call.args[1] if first.text == "-v" and len(call.args) > 1 else None
-    if not first.literal or name is None or not name.literal or not is_name(name.text):
-        desk.findings.unknown("printf may evaluate what it is given")
-    else:
+    """`printf` prints; `-v`, and `%n` in its format, set a variable whose name may be evaluated."""
+    words = list(call.args)
+    if words and words[0].literal and words[0].text == "-v":
+        name = words[1] if len(words) > 1 else literal_word("")
+        if not (name.literal and is_name(name.text)):
+            desk.findings.unknown("printf may evaluate what it is given")
         desk.assign(name.text, None, call.where, exported=False)
+        words = words[2:]
+    if words and words[0].literal and words[0].text == "--":
+        words = words[1:]
+    elif words and words[0].may_be_option:
+        desk.findings.unknown("printf may get an option that is known only when it runs")
+    named = len(words) > 1 or any(word.many for word in words)
+    if named and (not words[0].sure or _counts_characters(words[0].text)):
+        desk.findings.unknown("printf's format may set a variable")
+
+
+def _counts_characters(template: str) -> bool:
+    """Whether a format holds `%n`, which sets a variable to the number of characters printed so far."""
+    parts = template.replace("%%", "").split("%")[1:]
+    return any(part.lstrip("0123456789 +-#.*'hlLjzt")[:1] in {"n", ""} for part in parts)
+
+
+def judge_getopts(call: Call, desk: Desk) -> None:
+    """`getopts` sets the variable its second word names."""
+    for word in call.args[1:2]:
+        if not (word.literal and is_name(word.text)):
+            desk.findings.unknown("getopts may evaluate what it is given")
+        desk.assign(word.text, None, call.where, exported=False)
 
 
 def judge_wait(call: Call, desk: Desk) -> None:
@@ -228,6 +248,7 @@ BUILTINS: dict[str, Judge] = {
     "mapfile": judge_read,
     "readarray": judge_read,
     "printf": judge_printf,
+    "getopts": judge_getopts,
     "wait": judge_wait,
     "disown": judge_disown,
     "hash": judge_hash,

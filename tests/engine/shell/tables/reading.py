@@ -142,6 +142,12 @@ echo *
 echo {a,b,c}
 printf '%s\n' a b
 printf "%d\n" 5
+printf '100%%\n'
+printf '%%n\n'
+printf "done: $x\n"
+printf '%-10s|%5.2f|%x\n' a 1.5 255
+printf '%(%F)T\n' -1
+printf '%s %s\n' "$a" "$b"
 printf -- '-x\n'
 printf -v out '%s' x
 true
