@@ -22,9 +22,7 @@ class Redo:
     async def run(self, context: CommandContext) -> Outcome:
         """Restore that restore's safety checkpoint, and the head it replaced."""
         last = await self._undoable(context)
-        # A restore that moved no head leaves none to move back; what was said since stays.
-        head = last.old_head if last.head_moved else context.session.head
-        move = Move(RestoreKind.REDO, head, undoes=last.id)
+        move = Move(RestoreKind.REDO, last.old_head, undoes=last.id)
         if last.safety_id is None:
             moved = await move_conversation(context, move)
             said = conversation_said(moved, files=False) or "Nothing had to be brought back.\n"

@@ -105,9 +105,7 @@ async def _plan(context: CommandContext, move: Move, token: str, checkpoint_id: 
 
 
 async def _apply(context: CommandContext, plan: RestorePlan) -> RestoreReport:
-    """Change the files. Where there is nothing to change, no file, ref or ledger is touched at all."""
-    if not plan.effective:
-        return report_of(plan)
+    """Change the files."""
     session = context.session
     try:
         return await context.engine.apply_restore(

@@ -267,6 +267,9 @@ async def test_failed_safety_checkpoint_means_nothing_is_restored(home: Path, ap
 
         assert said.text.startswith("Nothing was restored: the safety checkpoint that makes it undoable")
         assert "No space left on device" in said.text
+        row = await gateway.memory.database.fetch_one("SELECT state FROM restores")
+        assert row is not None
+        assert row["state"] == RestoreState.REFUSED
         assert (app / "app.py").read_bytes() == b"agent\n"
         assert await chat.head() == head
         full = False

@@ -91,3 +91,14 @@ async def test_hint_for_kept_hand_edits_names_the_files(chat: Chat, app: Path, n
     assert found[1].endswith(" --all -- 'my notes.md'")
     await chat.say(found[1])
     assert not (app / "my notes.md").exists()
+
+
+async def test_hint_holds_no_name_that_cannot_be_typed(chat: Chat, app: Path, nested: Path) -> None:
+    await chat.say("$ touch $'line\\nbreak' plain.txt")
+    (app / "line\nbreak").write_text("edited by hand\n")
+    (app / "plain.txt").write_text("edited by hand\n")
+
+    said = await chat.say("/undo")
+
+    assert "↷ Kept your hand-edits: line\\nbreak, plain.txt\n" in said.text
+    assert re.search(r"Use /rollback [0-9a-f]{8} --all -- plain\.txt to restore those too", said.text)

@@ -107,11 +107,13 @@ async def test_session_diff_begins_where_they_were_turned_on(home: Path, app: Pa
         chat = gateway.chat()
         await chat.say("/write early.txt\nx\n")
         await chat.say("/checkpoints on")
+        (app / "notes.md").write_text("edited by hand\n")
         await chat.say("/write late.txt\nx\n")
 
         said = await chat.say("/diff session")
 
     assert "late.txt" in said.text
+    assert "notes.md" in said.text
     assert "early.txt" not in said.text
 
 
