@@ -58,6 +58,11 @@ class WorkspaceFacts:
         """Where the workspace is, ``None`` where that is not known."""
         return self.project.workdir if self.project else None
 
+    @property
+    def nameless(self) -> bool:
+        """Whether it was captured once and no name of it is left: its deletion was cut off, or its names are lost."""
+        return not (self.checkpoints or self.after or self.sessions or self.base or self.others)
+
 
 @dataclass(frozen=True, slots=True)
 class LegacyArchive:
@@ -141,6 +146,15 @@ def _read_under_way(layout: Layout, name: str) -> tuple[frozenset[str], str | No
     if note is not None and is_alive(note.pid):
         return frozenset(), running, f"a command is under way there (process {note.pid})"
     return frozenset(), running, None
+
+
+def read_pending(layout: Layout) -> frozenset[str]:
+    """Return the names dropped since space was last reclaimed."""
+    try:
+        with open(layout.gc_pending, "rb") as stream:
+            return frozenset(stream.read().decode("utf-8", "surrogateescape").splitlines())
+    except FileNotFoundError:
+        return frozenset()
 
 
 def read_archives(layout: Layout) -> tuple[LegacyArchive, ...]:

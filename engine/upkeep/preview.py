@@ -18,7 +18,7 @@ def preview_prune(store: Store, policy: PrunePolicy, now: datetime) -> PruneRepo
     """Plan as a prune would. What a drop frees is counted without repacking, so the size cap may list some too many."""
     size = tree_bytes(store.layout.base)
     try:
-        workspaces = read_workspaces(store.layout, store.git)
+        workspaces = [facts for facts in read_workspaces(store.layout, store.git) if not facts.nameless]
         plan = plan_prune(workspaces, read_archives(store.layout), policy, now)
         return _preview_sizes(store, policy, workspaces, plan, size)
     except (EngineError, OSError) as error:

@@ -17,15 +17,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from engine.errors import EngineError
+from engine.errors import EngineError, StoreDamaged
 from engine.host import durable
 from engine.store.index import drop_index
 from engine.store.objects import missing_objects
 from engine.store.opened import Store
-from engine.store.refs import running_ref, update_refs
+from engine.store.refs import base_ref, running_ref, update_refs
 from engine.upkeep.debris import remove_tree, set_aside, sweep
 from engine.upkeep.drops import refs_of, split_commits, without
-from engine.upkeep.facts import WorkspaceFacts, read_archives, read_workspaces, tree_bytes
+from engine.upkeep.facts import WorkspaceFacts, read_archives, read_pending, read_workspaces, tree_bytes
 from engine.upkeep.marker import LastPrune, write_marker
 from engine.upkeep.objects import freed_by, read_bulk
 from engine.upkeep.preview import preview_prune
@@ -114,7 +114,7 @@ class _Prune:
             self._done.swept = sweep(self._layout)
         except OSError as error:  # no reason to let the store grow
             self._done.errors.append(f"debris could not be swept: {error}")
-        workspaces = read_workspaces(self._layout, self._store.git)
+        workspaces = self._finish_deletions(read_workspaces(self._layout, self._store.git))
         plan = plan_prune(workspaces, read_archives(self._layout), self._policy, self._now)
         self._done.kept = plan.kept
         decisions = [item for item in plan.decisions if item.target is not Target.ARCHIVE]
@@ -126,6 +126,23 @@ class _Prune:
         if self._pending() or not read_bulk(self._layout).compact:
             self._reclaim()
         self._fit()
+
+    def _finish_deletions(self, workspaces: Sequence[WorkspaceFacts]) -> list[WorkspaceFacts]:
+        """Forget the workspaces whose deletion was cut off after step 2; return the others.
+
+        Raises:
+            StoreDamaged: a workspace has no names and no prune deleted them. Reclaiming space would now delete what
+                they stood for.
+        """
+        pending = read_pending(self._layout)
+        lost = [facts for facts in workspaces if facts.nameless and base_ref(facts.hash) not in pending]
+        if lost:
+            more = f" and of {len(lost) - 1} more" if lost[1:] else ""
+            raise StoreDamaged(f"the names of {lost[0].workdir or lost[0].hash}{more} are lost")
+        for facts in workspaces:
+            if facts.nameless:
+                self._forget(facts.hash)
+        return [facts for facts in workspaces if not facts.nameless]
 
     def _drop(self, workspaces: Sequence[WorkspaceFacts], decisions: Sequence[Decision]) -> None:
         """Drop refs in one transaction, then what belongs to workspaces that lost their last checkpoint."""

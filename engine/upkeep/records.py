@@ -11,7 +11,8 @@ from engine.model import Workspace
 from engine.store.journal import read_restore
 from engine.store.layout import Layout, workspace_hash
 from engine.store.ledger import load_ledger
-from engine.upkeep.facts import WorkspaceFacts
+from engine.store.refs import base_ref
+from engine.upkeep.facts import WorkspaceFacts, read_pending
 from engine.upkeep.findings import Finding, Severity
 
 _TORN = "is not what Takeback writes there"
@@ -41,6 +42,7 @@ def _is_ref(path: str) -> bool:
 def check_records(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:
     """Check what lies beside the objects for one workspace."""
     yield from _check_project(layout, facts)
+    yield from _check_named(layout, facts)
     yield from _check_ledger(layout, facts)
     yield from _check_journal(layout, facts)
     yield from _check_index(layout, facts)
@@ -55,6 +57,17 @@ def _check_project(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:
     elif workspace_hash(facts.project.workdir) != facts.hash:
         what = f"{path} names {facts.project.workdir}, whose checkpoints have another name"
         yield Finding(Severity.WARNING, what, "Take a checkpoint in the workspace; it is written anew.", facts.hash)
+
+
+def _check_named(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:
+    if not facts.nameless or base_ref(facts.hash) in read_pending(layout):
+        return
+    what = f"the names of {facts.workdir or facts.hash} are lost, and with them its checkpoints; nothing is pruned meanwhile"
+    step = (
+        f"Bring refs/ and packed-refs in {layout.store} back from a backup. "
+        f"If they were removed on purpose: rm {layout.project(facts.hash)}"
+    )
+    yield Finding(Severity.ERROR, what, step, facts.hash)
 
 
 def _check_ledger(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from engine.errors import EngineError
 from engine.store.layout import Layout
 from engine.store.opened import Store
-from engine.upkeep.facts import LegacyArchive, WorkspaceFacts, read_archives, read_workspaces, tree_bytes
+from engine.upkeep.facts import LegacyArchive, WorkspaceFacts, read_archives, read_pending, read_workspaces, tree_bytes
 from engine.upkeep.marker import LastPrune, read_marker
 from engine.upkeep.objects import Bulk, read_bulk
 from engine.upkeep.projects import State
@@ -74,7 +74,7 @@ def read_status(store: Store) -> StoreStatus:
         store_bytes,
         archives,
         tuple(projects),
-        _count_lines(layout.gc_pending),
+        len(read_pending(layout)),
         read_bulk(layout),
         read_marker(layout),
         problem,
@@ -114,11 +114,3 @@ def _rest_bytes(layout: Layout, archives: Sequence[LegacyArchive]) -> int:
             for entry in entries
             if entry.name not in measured
         )
-
-
-def _count_lines(path: str) -> int:
-    try:
-        with open(path, "rb") as stream:
-            return sum(1 for _line in stream)
-    except FileNotFoundError:
-        return 0

@@ -1,7 +1,6 @@
 """Pruning a real store by its rules."""
 
 import errno
-import json
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -13,12 +12,12 @@ from engine.errors import StoreBusy, UnknownCheckpoint
 from engine.model import Entry, EntryKind, TurnRef
 from engine.store.journal import JournalItem, RestoreJournal, RunningNote, clear_running, write_restore, write_running
 from engine.store.objects import list_tree
-from engine.upkeep.facts import read_workspaces
+from engine.store.refs import update_refs
+from engine.upkeep.findings import Severity
 from engine.upkeep.marker import due, read_marker
-from engine.upkeep.orphans import read_orphans
 from engine.upkeep.progress import Step
 from engine.upkeep.prune import Outcome, prune
-from engine.upkeep.retention import PrunePolicy, Rule, Target
+from engine.upkeep.retention import PrunePolicy, Rule
 from engine.upkeep.verify import verify
 from tests.engine.upkeep.kit import NOW, Kit, failing, make_old, no_fault
 
@@ -372,6 +371,43 @@ def test_progress_counts_and_says_what_was_freed(kit: Kit):
     assert steps[-1].size_bytes > 250_000
 
 
+def test_lost_names_stop_a_prune_before_it_deletes_what_they_stood_for(kit: Kit):
+    app, other = kit.workspace("app"), kit.workspace("other")
+    kit.turns(app, 3)
+    prune(kit.store, PrunePolicy())
+    kit.turns(other, 3)
+    names = Path(kit.store.layout.store, "packed-refs")
+    saved = names.read_bytes()
+    names.unlink()
+
+    report = prune(kit.store, PrunePolicy(max_snapshots=1))
+
+    assert report.outcome is Outcome.PARTLY
+    assert app.root in report.errors[0]
+    assert report.decisions == ()
+    assert kit.gcs() == 1
+    found = verify(kit.store)
+    assert [(finding.severity, finding.workspace) for finding in found.findings] == [(Severity.ERROR, app.hash)]
+    names.write_bytes(saved)
+    assert len(kit.ids(app)) == 3
+    assert verify(kit.store).healthy
+
+
+def test_deletion_that_was_cut_off_is_finished_whatever_the_rules_say_now(kit: Kit):
+    app = kit.workspace("app")
+    kit.turns(app, 2)
+    names = [f"refs/takeback/{app.hash}/{name}" for name in kit.refs(app)]
+    Path(kit.store.layout.gc_pending).write_text("".join(f"{name}\n" for name in names))
+    update_refs(kit.store.git, delete=names)
+    assert verify(kit.store).healthy
+
+    report = prune(kit.store, EVERYTHING_STAYS)
+
+    assert report.outcome is Outcome.DONE
+    assert not kit.store.knows(app.hash)
+    assert kit.objects() == 0
+
+
 def test_debris_that_cannot_be_swept_does_not_let_the_store_grow(kit: Kit, monkeypatch: pytest.MonkeyPatch):
     app = kit.workspace("app")
     kit.turns(app, 3)
@@ -416,111 +452,3 @@ def test_prune_works_from_another_process_that_remembers_the_workspace(kit: Kit)
     assert kit.ids(app) == [taken.id]
     assert list_tree(kit.store.git, taken.id)["noise.bin"]
     assert verify(kit.store).healthy
-
-
-# --- orphans
-
-
-def make_orphan(kit: Kit, name: str, neighbour: str = "neighbour") -> str:
-    workspace = kit.workspace(name)
-    kit.workspace(neighbour)
-    kit.turns(workspace, 2)
-    Path(workspace.root, "noise.bin").unlink()
-    os.rmdir(workspace.root)
-    return workspace.hash
-
-
-def hashes(kit: Kit) -> set[str]:
-    return {facts.hash for facts in read_workspaces(kit.store.layout, kit.store.git)}
-
-
-def test_sweep_never_deletes_an_orphan(kit: Kit):
-    gone = make_orphan(kit, "gone")
-    path = Path(kit.store.layout.project(gone))
-    path.write_text(json.dumps({**json.loads(path.read_text()), "last_touch": "2020-01-01T00:00:00+00:00"}))
-
-    report = prune(kit.store, PrunePolicy(max_snapshots=1, max_size_bytes=0))
-
-    assert report.decisions == ()
-    assert "unmounted disk" in report.kept[0].reason
-
-
-def test_shown_orphan_is_deleted(kit: Kit):
-    gone = make_orphan(kit, "gone")
-    preview = read_orphans(kit.store)
-
-    report = prune(kit.store, PrunePolicy(orphans=preview))
-
-    assert [orphan.hash for orphan in preview.gone] == [gone]
-    assert (report.decisions[-1].rule, report.decisions[-1].target) == (Rule.ORPHAN, Target.WORKSPACE)
-    assert gone not in hashes(kit)
-
-
-def test_what_becomes_an_orphan_after_the_preview_is_not_deleted(kit: Kit):
-    first = make_orphan(kit, "first")
-    preview = read_orphans(kit.store)
-    second = make_orphan(kit, "second")
-
-    prune(kit.store, PrunePolicy(orphans=preview))
-
-    assert hashes(kit) & {first, second} == {second}
-
-
-def test_orphan_that_was_used_after_the_preview_is_not_deleted(kit: Kit):
-    gone = make_orphan(kit, "gone")
-    preview = read_orphans(kit.store)
-    again = kit.workspace("gone")
-    kit.turns(again, 1)
-    Path(again.root, "noise.bin").unlink()
-    os.rmdir(again.root)
-
-    report = prune(kit.store, PrunePolicy(orphans=preview))
-
-    assert gone in hashes(kit)
-    assert [item.reason for item in report.kept] == ["it was used since it was shown"]
-
-
-def test_unmounted_disk_keeps_its_history(kit: Kit):
-    """A disk is mounted at ``code``; unmounting leaves the empty mount point, another directory of the same name."""
-    app = kit.workspace("app")
-    kit.turns(app, 2)
-    code = Path(app.root).parent
-    code.rename(code.with_name("the disk, elsewhere"))
-    absent = read_orphans(kit.store)
-    code.mkdir()
-    empty = read_orphans(kit.store)
-    (code / "lost+found").mkdir()
-    other = read_orphans(kit.store)
-
-    for preview in (absent, empty, other):
-        report = prune(kit.store, PrunePolicy(orphans=preview, max_size_bytes=0))
-
-        assert preview.gone == ()
-        assert "its disk may not be mounted" in preview.kept[0][1]
-        assert report.decisions == ()
-    assert len(kit.ids(app)) == 2
-
-
-def test_disk_unmounted_between_preview_and_deletion_keeps_its_history(kit: Kit):
-    gone = make_orphan(kit, "gone")
-    preview = read_orphans(kit.store)
-    code = kit.home / "code"
-    code.rename(kit.home / "elsewhere")
-
-    report = prune(kit.store, PrunePolicy(orphans=preview))
-
-    assert len(preview.gone) == 1
-    assert "its disk may not be mounted" in report.kept[0].reason
-    assert gone in hashes(kit)
-
-
-def test_only_directory_of_its_parent_is_not_taken_for_deleted(kit: Kit):
-    alone = kit.workspace("only")
-    kit.turns(alone, 1)
-    Path(alone.root, "noise.bin").unlink()
-    os.rmdir(alone.root)
-
-    preview = read_orphans(kit.store)
-
-    assert preview.gone == ()
-    assert "empty" in preview.kept[0][1]
