@@ -92,11 +92,11 @@ class _Run:
         self._stopped_by: signal.Signals | None = None
         self._delivery = Delivery(memory.outbox, service.adapters)
         writers = Writers()
-        self._runner = TurnRunner(memory, offload, self._delivery, writers)
+        runner = TurnRunner(memory, offload, self._delivery, writers)
         services = Services(
             memory=memory,
             offload=offload,
-            runner=self._runner,
+            runner=runner,
             writers=writers,
             workspaces=service.open_workspaces(offload),
             agents=service.agents,
@@ -153,7 +153,6 @@ class _Run:
     async def _interrupt(self) -> None:
         """End running turns, and send what there is to say of them."""
         self._hub_scope.cancel()
-        await self._runner.end_tools()
         await self._hub_ended.wait()
         with anyio.move_on_after(FAREWELL_S):
             await self._delivery.idle()

@@ -127,13 +127,6 @@ class TurnRunner:
             await running.ended.wait()
         return True
 
-    async def end_tools(self) -> None:
-        """End what the tools of all turns run, for a gateway that stops: a cancelled turn waits for its tool."""
-        async with anyio.create_task_group() as group:
-            for running in self._running.values():
-                if running.turn is not None:
-                    group.start_soon(self._offload.stop, _operation(running.turn))
-
     async def _begun(self, request: TurnRequest, running: _Running) -> None:
         inbox_id = request.received.id
         try:

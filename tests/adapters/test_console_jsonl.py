@@ -194,6 +194,34 @@ async def test_a_slow_chat_does_not_hold_up_another(door, converse):
     assert [line["text"] for line in door.lines() if "text" in line] == ["quick", "slow"]
 
 
+async def test_the_end_of_the_input_is_the_end_only_when_all_is_dealt_with(door):
+    released = anyio.Event()
+    ended = anyio.Event()
+
+    async def receive(inbound):
+        tasks.start_soon(answer, inbound)
+
+    async def answer(inbound):
+        await released.wait()
+        assert not ended.is_set()
+        await door.adapter.finished(inbound.place, inbound.event_id)
+
+    door.write(b'{"text": "slow"}\n')
+    door.end()
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+
+            async def run_to_the_end():
+                await door.adapter.run(receive)
+                ended.set()
+
+            tasks.start_soon(run_to_the_end)
+            await anyio.wait_all_tasks_blocked()
+            released.set()
+
+    assert door.lines() == [{"chat": "local", "done": True}]
+
+
 async def test_every_message_has_an_id_of_its_own(door, converse):
     other = Door()
     for each in (door, other):
