@@ -11,6 +11,7 @@ from tests.e2e.homes import Holdings, assert_same, holdings
 from tests.e2e.processes import end_all, living
 from tests.e2e.program import Program
 from tests.e2e.trees import Photograph, photograph
+from tests.e2e.waypoints import Waypoint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,6 +30,7 @@ class Scene:
     environment: dict[str, str] = field(default_factory=dict)
     launcher: tuple[str, ...] = ()
     programs: list[Program] = field(default_factory=list)
+    waypoints: list[Waypoint] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.user_home = self.base / "user"
@@ -86,6 +88,8 @@ class Scene:
         """End whatever still runs."""
         for program in self.programs:
             program.close()
+        for waypoint in self.waypoints:
+            waypoint.close()
         end_all(str(self.user_home))
 
     def complaints(self) -> list[str]:
@@ -97,6 +101,11 @@ class Scene:
             trouble = [match.group() for match in _TROUBLE.finditer(text) if path.name != "errors"]
             found += [line for line in trouble if not (self.log_may_hold and re.search(self.log_may_hold, line))]
         return found
+
+    def waypoint(self, name: str) -> Waypoint:
+        """A place, outside the project, where a command and the test meet."""
+        self.waypoints.append(Waypoint(self.base / name))
+        return self.waypoints[-1]
 
     def living(self) -> dict[int, str]:
         """Every process that the program, or a command of the agent's, has running."""

@@ -139,19 +139,28 @@ def test_every_kind_of_workspace_is_taken_back_whole(scene: Scene, kind: str) ->
     assert "not captured" not in restored.text.lower()
 
 
-@pytest.mark.parametrize("path", ["user", "link", ".", "/"])
-def test_home_is_never_a_workspace_nor_is_what_holds_it(scene: Scene, path: str) -> None:
+@pytest.mark.parametrize("path", ["user", "link", ".", "/", "home", "home/checkpoints"])
+def test_home_and_what_holds_it_and_takebacks_own_are_never_a_workspace(scene: Scene, path: str) -> None:
     (scene.base / "link").symlink_to("user")
+    (scene.home / "checkpoints").mkdir(parents=True)
     (scene.user_home / "a").write_text("one\n")
-    program = scene.start("--workspace", str(scene.base / path), "--checkpoints", HOME=str(scene.base / "link"))
+    scene.environment["HOME"] = str(scene.base / "link")
+    forbidden = scene.base / path
 
+    refused = scene.run("chat", "--workspace", str(forbidden), "--checkpoints", stdin=b"$ echo two > a\n")
+    assert refused.returncode == 1
+    assert refused.stdout == b""
+    assert str(forbidden.resolve()) in refused.stderr.decode()
+    scene.configure(f"checkpoints: {{enabled: true}}\nworkspaces: {{it: {{path: {forbidden}}}}}\n")
+    program = scene.start("--checkpoints")
     for text in ("/write a\ntwo\n", "$ echo two > a", "/rollback", "/rollback 1"):
         said = program.ask(text).text
-        assert "cannot be a workspace: it is the home directory or above it" in said
-        assert "/workspace" in said
+        assert f"{forbidden.resolve()} cannot be a workspace: it is " in said
+        assert said.endswith("Choose another: /workspace")
 
     assert (scene.user_home / "a").read_text() == "one\n"
-    assert not (scene.home / "checkpoints").exists()
+    assert not (scene.home / "a").exists()
+    assert os.listdir(scene.home / "checkpoints") == []
 
 
 def test_gateways_own_home_in_the_workspace_is_never_captured_or_restored(scene: Scene) -> None:
@@ -173,16 +182,6 @@ def test_gateways_own_home_in_the_workspace_is_never_captured_or_restored(scene:
     assert program.ask("/status").line("Last turn:") == "none yet"
     assert program.ask("/redo").line("↪") == "Brought back 2 turns."
     assert program.end() == 0
-
-
-def test_gateways_own_home_is_no_workspace(scene: Scene) -> None:
-    scene.home.mkdir()
-    program = scene.start("--workspace", str(scene.home), "--checkpoints")
-
-    said = program.ask("/write a.py\ntwo\n").text
-
-    assert "cannot be a workspace" in said
-    assert not (scene.home / "a.py").exists()
 
 
 def test_relative_paths_mean_the_chats_workspace_wherever_the_program_starts(scene: Scene, program: Program) -> None:
