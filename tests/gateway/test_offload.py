@@ -57,7 +57,9 @@ async def test_workspaces_do_not_wait_for_each_other(offload: Offload, workspace
         group.start_soon(offload.terminal, call(other, "o2"), wait.format(workspace.root))
 
 
-async def test_what_only_reads_runs_beside_a_command(offload: Offload, workspace: Workspace):
+async def test_what_only_reads_runs_beside_a_command(engine, workspace: Workspace):
+    """Also when every thread for writing is taken."""
+    offload = Offload(engine, writers=1)
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
     async with anyio.create_task_group() as group:
