@@ -110,7 +110,8 @@ def test_restore_beside_another_chats_turn_in_the_same_workspace_is_busy(scene: 
     begun, gate = scene.waypoint("begun"), scene.waypoint("gate")
     scene.edit("a.py", "one\n")
     program.ask("/write a.py\ntwo\n", chat="b")
-    program.send(f"$ {begun.reach}; {gate.stop_here}; echo three > a.py", chat="a")
+    program.ask("/rollback", chat="b")
+    program.send(f"$ {begun.reach}; {gate.stop_here}; echo c > c.py", chat="a")
     begun.wait()
     before = scene.everything()
 
@@ -120,9 +121,9 @@ def test_restore_beside_another_chats_turn_in_the_same_workspace_is_busy(scene: 
     assert refused.text.endswith(" is at work in this workspace. /stop there first, or try again later.")
     scene.assert_unchanged(before)
     gate.let_pass()
-    assert "a.py" in program.answer("a").text
+    assert "c.py (new)" in program.answer("a").text
     assert program.ask("/rollback 1", chat="b").text.startswith("✅")
-    assert scene.read("a.py") == "one\n"
+    assert (scene.read("a.py"), scene.read("c.py")) == ("one\n", "c\n")
 
 
 def test_chats_do_not_wait_for_each_other(scene: Scene, program: Program) -> None:
