@@ -39,8 +39,9 @@ def command(workspace: str | None, checkpoints: bool | None, jsonl: bool, chat: 
 
     With --jsonl: an object a line, {"text": "...", "chat": "...", "user": "..."}, the last two optional. Each reply
     is {"chat", "text", "files": [{"name", "content"}], "buttons": [{"label", "command"}]}; after the last reply to a
-    message comes {"chat", "done": true}. A line that cannot be used is answered with {"error"} and {"done": true}.
-    Different chats are different sessions and are handled at the same time.
+    message comes {"chat", "done": true}. A line that cannot be used is answered with {"error"} and {"done": true}. A
+    file that is not UTF-8 text has "encoding": "base64". Different chats are different sessions and are handled at the
+    same time; the messages of one chat are handled in order.
     """
     from gateway.app import ConsoleWishes, FrontEnd
     from gateway.cli.running import run_gateway
