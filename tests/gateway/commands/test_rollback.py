@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,33 @@ async def test_named_files_go_back_and_the_conversation_stays(chat: Chat, app: P
     assert "  Restored: app.py\n  Removed: new.txt\n" in said.text
     assert said.lines[-1] == "The conversation stays as it is; the agent is told. /redo undoes this."
     assert await chat.head() == head
+
+
+@pytest.mark.parametrize(
+    "file_name",
+    [
+        "-rf",
+        "--all",
+        ":colon",
+        ":(exclude)x",
+        "[1].txt",
+        "*",
+        "back\\slash",
+        "ends in a space ",
+        "日本.txt",
+        "it's",
+        'a "b"',
+    ],
+)
+async def test_file_of_any_name_goes_back_alone(chat: Chat, app: Path, file_name: str) -> None:
+    await chat.say("/write other.txt\nx\n")
+    await chat.say(f"/write {file_name}\nx\n")
+    assert (app / file_name).read_text() == "x\n"
+
+    said = await chat.say(f"/rollback 1 -- {shlex.quote(file_name)}")
+
+    assert not (app / file_name).exists(), said.text
+    assert sorted(tree_of(app)) == ["app.py", "notes.md", "other.txt"]
 
 
 async def test_agent_is_told_of_files_that_went_back(gateway: Gateway, chat: Chat) -> None:
