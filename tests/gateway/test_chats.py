@@ -388,9 +388,9 @@ async def test_a_message_that_comes_while_the_hub_is_not_running_is_kept(
     assert platform.sent() == ["answer to /list"]
 
 
-async def test_nothing_is_kept_of_a_thousand_chats_that_are_done(memory: Memory, platform: Platform, desk: Desk):
+async def test_nothing_is_kept_of_chats_that_are_done(memory: Memory, platform: Platform, desk: Desk):
     async with open_chats(memory, platform, desk) as chats:
-        for number in range(200):
+        for number in range(50):
             place = Place("console", str(number))
             desk.may_end[f"turn {number}"].set()
             await chats.write("/list", place)
@@ -400,7 +400,7 @@ async def test_nothing_is_kept_of_a_thousand_chats_that_are_done(memory: Memory,
             await chats.hub.idle()
 
         assert chats.hub._lines == {}
-        assert len(desk.handled) == 600
+        assert len(desk.handled) == 150
 
 
 async def test_a_message_that_cannot_be_stored_is_not_acknowledged(memory: Memory, platform: Platform, desk: Desk):
