@@ -11,7 +11,7 @@ from engine.host.files import Tree
 from engine.tools.edits import Edit
 from engine.tools.patch.blocks import apply_blocks, has_blocks, parse_blocks
 from engine.tools.patch.draft import Draft
-from engine.tools.patch.files import apply_file_patch
+from engine.tools.patch.files import apply_diff
 from engine.tools.patch.unified import has_headers, parse_diff
 
 __all__ = ["prepare_patch"]
@@ -39,8 +39,7 @@ def prepare_patch(tree: Tree, text: str, resolve: Callable[[str], str]) -> list[
     if has_blocks(patch):
         apply_blocks(draft, parse_blocks(patch))
     elif has_headers(patch):
-        for file_patch in parse_diff(patch):
-            apply_file_patch(draft, file_patch)
+        apply_diff(draft, parse_diff(patch))
     else:
         raise ToolRefused("this patch", _HELP)
     edits = draft.edits()

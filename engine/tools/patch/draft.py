@@ -16,12 +16,17 @@ FILE_LIMIT_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(slots=True)
 class _State:
-    """One file: what stands there, what it held, and what it would hold; ``None`` for nothing."""
+    """One file: what stands there, what it held, and what it would hold; ``None`` for nothing.
+
+    ``base`` and ``base_mode`` are what it would hold before the part of the patch that is being worked in.
+    """
 
     before: Signature | None
     original: bytes | None
     content: bytes | None
     mode: int
+    base: bytes | None
+    base_mode: int
 
 
 class Draft:
@@ -38,8 +43,17 @@ class Draft:
         if path not in self._states:
             content = None if before is None else self._read(path, before)
             mode = NEW_FILE_MODE & ~UMASK if before is None else before.mode
-            self._states[path] = _State(before, content, content, mode)
+            self._states[path] = _State(before, content, content, mode, content, mode)
         return path
+
+    def begin_part(self) -> None:
+        """Let what was worked in so far be the base of what comes."""
+        for state in self._states.values():
+            state.base, state.base_mode = state.content, state.mode
+
+    def base(self, path: str) -> tuple[bytes | None, int]:
+        """Return content and permission bits of a file before this part of the patch."""
+        return self._states[path].base, self._states[path].base_mode
 
     def content(self, path: str) -> bytes | None:
         """Return what a file holds by now; ``None`` where there is none."""
@@ -59,15 +73,16 @@ class Draft:
         self._states[path].content = None
 
     def edits(self) -> list[Edit]:
-        """Return what has to be changed, in the order in which the patch named it."""
+        """Return what has to be changed: first what is written, so that a rename cut short loses no content."""
         edits: list[Edit] = []
+        removals: list[Edit] = []
         for path, state in self._states.items():
             if state.content is None:
                 if state.before is not None:
-                    edits.append(FileRemoval(path, state.before))
+                    removals.append(FileRemoval(path, state.before))
             elif state.before is None or (state.content, state.mode) != (state.original, state.before.mode):
                 edits.append(FileEdit(path, state.before, state.content, state.mode))
-        return edits
+        return edits + removals
 
     def _read(self, path: str, before: Signature) -> bytes:
         if before.size > FILE_LIMIT_BYTES:

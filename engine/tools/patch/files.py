@@ -1,4 +1,4 @@
-"""Applying one file's part of a unified diff to a draft: changing, making, removing, renaming, modes."""
+"""Applying the files of a unified diff to a draft: changing, making, removing, renaming, modes."""
 
 from engine.errors import ToolRefused
 from engine.host.paths import PathUnsafe, display
@@ -10,8 +10,17 @@ _READ_BITS = 0o444
 _EXECUTE_BITS = 0o111
 
 
-def apply_file_patch(draft: Draft, patch: FilePatch) -> None:
-    """Work one file's part into a draft; ``ToolRefused`` where it does not fit."""
+def apply_diff(draft: Draft, patches: list[FilePatch]) -> None:
+    """Work a whole diff into a draft; ``ToolRefused`` where a file does not fit."""
+    part = 0
+    for patch in patches:
+        if patch.part != part:
+            draft.begin_part()
+            part = patch.part
+        _apply(draft, patch)
+
+
+def _apply(draft: Draft, patch: FilePatch) -> None:
     if patch.moves is not None:
         _move(draft, patch)
     elif patch.creates and patch.deletes:
@@ -49,12 +58,12 @@ def _move(draft: Draft, patch: FilePatch) -> None:
     if patch.old is None or patch.new is None:
         raise ToolRefused(display(patch.new or patch.old or ""), f"the {patch.moves} lines name only one file")
     source, target = draft.find(patch.old), draft.find(patch.new)
-    content = draft.content(source)
+    content, mode = draft.base(source)
     if content is None:
         raise ToolRefused(display(source), "there is no such file")
     if draft.content(target) is not None:
         raise ToolRefused(display(target), f"the patch would {patch.moves} a file to this name, but it is taken")
-    draft.write(target, apply_hunks(display(source), content, patch.hunks), _mode(draft.mode(source), patch))
+    draft.write(target, apply_hunks(display(source), content, patch.hunks), _mode(mode, patch))
     if patch.moves == "rename":
         draft.remove(source)
 

@@ -42,7 +42,8 @@ class FilePatch:
     """What a diff says of one file; a side that is no file (``/dev/null``) is ``None``.
 
     Names from git are without its prefixes; of those from a plain diff nothing is known, they are as written.
-    ``moves`` is ``rename`` or ``copy``, ``executable`` what a mode line asks for.
+    ``moves`` is ``rename`` or ``copy``, ``executable`` what a mode line asks for. ``part`` counts the mails that the
+    patch consists of: git means the content before the whole of a part by a file that is renamed or copied.
     """
 
     git: bool
@@ -54,6 +55,7 @@ class FilePatch:
     executable: bool | None = None
     hunks: list[Hunk] = field(default_factory=list)
     prefixed: bool = False
+    part: int = 0
 
 
 def has_headers(patch: bytes) -> bool:
@@ -73,6 +75,7 @@ class _Reader:
         self._lines = lines
         self._at = 0
         self._files: list[FilePatch] = []
+        self._part = 0
         self._between = True  # before the first file, and after a mail's signature: any text may stand there
 
     def read(self) -> list[FilePatch]:
@@ -90,12 +93,17 @@ class _Reader:
         else:
             if line.startswith(b"diff --git "):
                 self._between = False
-                self._files.append(_from_git_line(line[len(b"diff --git ") :]))
+                self._add(_from_git_line(line[len(b"diff --git ") :]))
             elif line == _SIGNATURE:
                 self._between = True
+                self._part += 1
             elif not self._between:
                 self._read_extended(line)
             self._at += 1
+
+    def _add(self, patch: FilePatch) -> None:
+        patch.part = self._part
+        self._files.append(patch)
 
     def _is_header(self) -> bool:
         following = self._lines[self._at + 1 : self._at + 2]
@@ -107,7 +115,7 @@ class _Reader:
         current = self._files[-1] if self._files else None
         if current is None or self._between or not current.git or current.hunks:
             current = FilePatch(git=False)
-            self._files.append(current)
+            self._add(current)
         self._between = False
         names = [_header_name(name) for name in (old, new)]
         if names == [None, None]:

@@ -89,7 +89,7 @@ def test_the_signal_that_ended_it_is_told(run: Runner) -> None:
 
 
 def test_it_runs_in_the_directory_with_empty_input_and_a_session_of_its_own(run: Runner, tmp_path: Path) -> None:
-    result = run("pwd -P; cat; ps -o sid= -p $$ 2>/dev/null || true; echo $$")
+    result = run("pwd -P; cat; ps -o pgid= -p $$; echo $$")
 
     lines = result.output.decode().split()
     assert lines[0] == os.path.realpath(tmp_path)

@@ -333,7 +333,7 @@ def test_what_is_made_and_removed_again_is_no_change(root: Path) -> None:
         prepare_patch(tree, text, lambda name: name)
 
 
-def test_a_rename_is_a_write_and_a_removal(root: Path) -> None:
+def test_a_rename_is_a_write_and_then_a_removal(root: Path) -> None:
     text = "diff --git a/rows b/lines\nsimilarity index 100%\nrename from rows\nrename to lines\n"
 
     with Tree.open(str(root)) as tree:
@@ -341,7 +341,7 @@ def test_a_rename_is_a_write_and_a_removal(root: Path) -> None:
         before = tree.signature("rows")
 
     assert before is not None
-    assert edits == [FileRemoval("rows", before), FileEdit("lines", None, ROWS, 0o644)]
+    assert edits == [FileEdit("lines", None, ROWS, 0o644), FileRemoval("rows", before)]
 
 
 def test_a_link_in_the_workspace_is_written_through(root: Path, apply: Callable[[str], None]) -> None:
