@@ -3,17 +3,28 @@
 import signal
 
 import anyio
+import click
 
 from gateway.app import ConsoleWishes, console_service
 from gateway.cli import opening
 from gateway.cli.exits import Exit
+from gateway.config import Settings
 from gateway.logs import logging_to
 from gateway.service import serve
+
+
+def say_unserved(settings: Settings) -> None:
+    """Say which configured platforms this version cannot serve."""
+    for name, section in (("telegram", settings.telegram), ("slack", settings.slack)):
+        if section is not None:
+            click.echo(f"gateway: {name} is configured, but this version has no adapter for it; not served.", err=True)
 
 
 def run_gateway(wishes: ConsoleWishes, *, log_to_file: bool) -> Exit:
     """Run until the end of input or a signal."""
     configuration = opening.configuration()
+    if wishes.stays:
+        say_unserved(configuration.settings)
     logs = configuration.settings.logs
     with logging_to(
         configuration.home.log if log_to_file else None,

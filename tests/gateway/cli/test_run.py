@@ -77,3 +77,17 @@ def test_an_agent_that_this_version_has_not_is_said(gateway, variable):
 
     assert result.returncode == Exit.USAGE
     assert "agent.kind acp is not part of this version; it has: direct" in result.stderr
+
+
+def test_a_platform_without_an_adapter_is_said_to_be_unserved(gateway):
+    os.makedirs(gateway.home, exist_ok=True)
+    with open(os.path.join(gateway.home, "config.yaml"), "w") as config:
+        config.write("telegram: {token: '1:x', allow: [1]}\n")
+    process = gateway.start("run", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    said = b"".join(started(process))
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+
+    assert b"telegram is configured, but this version has no adapter for it" in said
+    assert b"slack" not in said
