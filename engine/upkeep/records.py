@@ -62,7 +62,8 @@ def _check_project(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:
 def _check_named(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:
     if not facts.nameless or base_ref(facts.hash) in read_pending(layout):
         return
-    what = f"the names of {facts.workdir or facts.hash} are lost, and with them its checkpoints; nothing is pruned meanwhile"
+    where = facts.workdir or facts.hash
+    what = f"the names of {where} are lost, and with them its checkpoints; nothing is pruned meanwhile"
     step = (
         f"Bring refs/ and packed-refs in {layout.store} back from a backup. "
         f"If they were removed on purpose: rm {layout.project(facts.hash)}"
