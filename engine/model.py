@@ -179,7 +179,11 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class DiffResult:
-    """A comparison: totals, a line per file (``git diff --stat``), and the patch text."""
+    """A comparison: totals, a line per file (``git diff --stat``), and the patch text.
+
+    ``stat_text`` is for people. ``patch`` is the patch itself, for people and git: what cannot be printed stands as it
+    is, bytes that are no UTF-8 as surrogates.
+    """
 
     title: str
     stats: ChangeStats

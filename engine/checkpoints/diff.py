@@ -38,19 +38,20 @@ def stat_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, li
 
 
 def patch_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> str:
-    """Return the patch, cut after `LARGEST_PATCH_BYTES` with a line that says so."""
+    """Return the patch, cut after `LARGEST_PATCH_BYTES` with a line that says so.
+
+    Nothing in it is escaped, so that it still is a patch: bytes that are no UTF-8 are surrogates (``surrogateescape``).
+    """
     specs = _specs(selection, literal=literal)
     with git.open(["diff-tree", "-r", "-p", *_FLAGS, old, new, "--", *specs]) as process:
         process.stdin.close()
         out = process.stdout.read(LARGEST_PATCH_BYTES + 1)
         if len(out) <= LARGEST_PATCH_BYTES:
             process.finish()
-            return _text(out)
+            return out.decode("utf-8", "surrogateescape")
         process.kill()
-    whole_lines = out[:LARGEST_PATCH_BYTES].rpartition(b"\n")[0]
-    return (
-        _text(whole_lines) + f"\n… the diff is longer than {LARGEST_PATCH_BYTES // (1024 * 1024)} MB and was cut here\n"
-    )
+    whole_lines = out[:LARGEST_PATCH_BYTES].rpartition(b"\n")[0].decode("utf-8", "surrogateescape")
+    return f"{whole_lines}\n… the diff is longer than {LARGEST_PATCH_BYTES // (1024 * 1024)} MB and was cut here\n"
 
 
 def _specs(selection: Sequence[str], *, literal: bool) -> list[str]:
