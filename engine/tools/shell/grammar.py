@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from engine.tools.shell.heredocs import HEREDOC_MARK, Heredoc, cut_heredoc, without_bodies
+from engine.tools.shell.heredocs import HEREDOC_MARK, Heredoc, cut_heredoc, heredoc_number, without_bodies
 from engine.tools.shell.nodes import Node
 
 if TYPE_CHECKING:
@@ -78,7 +78,22 @@ def parse(text: str) -> Script | None:
         root = _tree(source, deadline)
     if root is None or len(source) > MAX_SCRIPT_BYTES:
         return None
+    if _count_documents(source, root) != len(heredocs):
+        # What was taken for a here-document stands in quotes or in a comment: its lines were commands.
+        doubt = doubt or "holds something like a here-document"
     return Script(source, root, heredocs, doubt)
+
+
+def _count_documents(source: bytes, root: Node) -> int:
+    """How many redirects of the final tree read a here-document that was taken out."""
+    targets = [
+        _text(source, child)
+        for node in root.walk()
+        if node.type == "file_redirect" and any(child.type == "<" for child in node.children)
+        for child in node.children
+        if child.type == "word"
+    ]
+    return sum(heredoc_number(target) is not None for target in targets)
 
 
 def _is_laborious(source: bytes) -> bool:

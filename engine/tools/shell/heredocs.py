@@ -60,8 +60,10 @@ def without_bodies(source: bytes) -> bytes:
 
 def cut_heredoc(source: bytes, operator: Node, number: int) -> Cut | None:
     """Take the here-document of this `<<` out of the source; None where its delimiter cannot be read."""
+    # The grammar may hand text before the operator to its token: `x<<EOF` without a blank.
+    start = operator.end - len(operator.type)
     delimiter = _read_delimiter(source, operator.end)
-    if delimiter is None:
+    if delimiter is None or source[start : operator.end] != operator.type.encode():
         return None
     line_end = source.find(b"\n", delimiter.end)
     line_end = len(source) if line_end < 0 else line_end
@@ -70,7 +72,7 @@ def cut_heredoc(source: bytes, operator: Node, number: int) -> Cut | None:
     mark = f"< {HEREDOC_MARK}{number}{HEREDOC_MARK}".encode()
     body = source[line_end + 1 : body_end].decode("utf-8", "surrogateescape")
     return Cut(
-        source=source[: operator.start] + mark + rest + b"\n" + source[next_line:],
+        source=source[:start] + mark + rest + b"\n" + source[next_line:],
         heredoc=Heredoc(body, expands=not delimiter.quoted),
         doubt=doubt or _line_doubt(rest),
     )

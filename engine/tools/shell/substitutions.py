@@ -1,8 +1,9 @@
 """Commands inside words: `$(…)`, backticks, `<(…)`, and what a here-document expands."""
 
+import time
 from collections.abc import Iterator
 
-from engine.tools.shell.grammar import parse
+from engine.tools.shell.grammar import PARSE_SECONDS, parse
 from engine.tools.shell.nodes import Node
 
 EVALUATED = frozenset({"command_substitution", "process_substitution", "expansion", "arithmetic_expansion"})
@@ -49,8 +50,9 @@ def quote_body(body: str) -> str | None:
     one by one wherever they would end that string; those inside `$(…)` do not, and stay.
     """
     script = f': "{body}"'
+    deadline = time.monotonic() + PARSE_SECONDS
     for _ in range(MAX_QUOTES):
-        parsed = parse(script)
+        parsed = parse(script) if time.monotonic() < deadline else None
         if parsed is None or parsed.source != script.encode("utf-8", "surrogateescape"):
             return None
         string = next((node for node in parsed.root.walk() if node.type == "string"), None)
