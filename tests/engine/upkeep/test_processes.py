@@ -46,6 +46,7 @@ def test_process_that_took_over_the_number_is_another_one():
         ("", False),
         ("x y", False),
     ],
+    ids=["ended", "not a gc", "another host", "empty", "no number"],
 )
 def test_note_of_a_gc_goes_at_once_when_its_process_ended_on_this_machine(kit: Kit, note: str, swept: bool):
     kit.turns(kit.workspace("app"), 1)
