@@ -5,6 +5,7 @@ transaction with its replies and with its message being dealt with; afterwards n
 """
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -206,6 +207,10 @@ class TurnRunner:
         except StateError as error:
             # The next start finds it running and stores the same.
             _log.error("an interrupted turn was not stored: %s", error, extra=_about(turn))
+            return
+        # The hub, which says so of every other end, is cancelled by now. Shutting down waits for no database.
+        with suppress(StateError):
+            await self._delivery.finished(request.place, request.received.inbound.event_id)
 
     async def _finish(self, request: TurnRequest, turn: Turn, state: TurnState, replies: tuple[Reply, ...]) -> None:
         received = request.received
