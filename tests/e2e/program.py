@@ -117,21 +117,25 @@ class Program:
 
     def hear(self) -> dict[str, Any]:
         """Take in the next object, whichever chat it is for."""
-        line = self._line()
-        assert line is not None, self._told("it ended")
-        said: dict[str, Any] = json.loads(line)
-        self.heard.append(said)
-        self._by_chat[said.get("chat")].append(said)
+        said = self._next()
+        assert said is not None, self._told("it ended")
+        return said
+
+    def exchange(self, line: bytes) -> list[dict[str, Any]]:
+        """Write a raw line and return everything said to it, the last word included."""
+        self.write(line + b"\n")
+        said = [self.hear()]
+        while not said[-1].get("done"):
+            said.append(self.hear())
+        self._by_chat.clear()
         return said
 
     def end(self) -> int:
         """Close its input, take in what it still says, and return its exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        while (line := self._line()) is not None:
-            said = json.loads(line)
-            self.heard.append(said)
-            self._by_chat[said.get("chat")].append(said)
+        while self._next() is not None:
+            pass
         return self.wait()
 
     def signal(self, number: signal.Signals) -> None:
@@ -160,6 +164,15 @@ class Program:
                 stream.close()
             except BrokenPipeError:
                 continue  # what was written last is lost with the process that would have read it
+
+    def _next(self) -> dict[str, Any] | None:
+        line = self._line()
+        if line is None:
+            return None
+        said: dict[str, Any] = json.loads(line)
+        self.heard.append(said)
+        self._by_chat[said.get("chat")].append(said)
+        return said
 
     def _line(self) -> bytes | None:
         """The next line of its output, ``None`` at the end."""
