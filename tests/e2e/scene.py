@@ -79,6 +79,17 @@ class Scene:
             env={**self.environment, **environment},
         )
 
+    def start_plain(self, *, stdout: int) -> subprocess.Popen[bytes]:
+        """Start the chat for a pipe, with its output going to a descriptor."""
+        return subprocess.Popen(
+            self.line("chat", "--workspace", str(self.project), "--checkpoints"),
+            stdin=subprocess.PIPE,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            cwd=self.user_home,
+            env=self.environment,
+        )
+
     def configure(self, text: str) -> None:
         """Write ``config.yaml``."""
         self.home.mkdir(mode=0o700, exist_ok=True)
