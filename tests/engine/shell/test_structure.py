@@ -26,6 +26,11 @@ def test_a_here_document_that_does_not_end_still_has_its_redirect(judge):
     assert judge("sh <<EOF\nrm x\nEOF").verdict == "destructive"
 
 
+def test_a_word_right_before_a_here_document_is_read(judge):
+    assert judge("rm x<<EOF\ny\nEOF").paths == ("x",)
+    assert judge("cat x<<EOF\ny\nEOF").verdict == "read-only"
+
+
 def test_backticks_in_an_expansion_are_never_read_only(judge):
     assert judge("echo ${x:+`rm x`}").verdict != "read-only"
 

@@ -277,6 +277,7 @@ HOSTILE = {
         "[[ a > x ]]",
         "[[ a || rm x ]]",
         "[[ a || touch x ]]",
+        "[[ a || touch ]]",
         "[[ a | tee x ]]",
         "[[ $a =~ x|tee ]]",
         "[[ a\ntouch x ]]",
