@@ -85,8 +85,8 @@ class Outbound:
         return "".join(part.text for part in self.parts)
 
 
-class SendFailed(Exception):  # noqa: N818 - reads as a state
-    """A message did not reach the platform. ``retry_after_s`` is the platform's own word; ``None`` means never retry."""
+class SendFailed(Exception):
+    """A message did not reach the platform; ``retry_after_s`` is the platform's own word, ``None`` means never."""
 
     def __init__(self, reason: str, *, retry_after_s: float | None) -> None:
         self.reason = reason

@@ -33,7 +33,7 @@ takeback: needs the network (a proxy or a mirror is taken from pip's own setting
 takeback: 3.14 (PYTHON=/path/to/python3.13 names one). Then run the same command again."""
 
 
-class InstallFailed(Exception):  # noqa: N818 - reads as a state
+class InstallFailed(Exception):
     """The environment could not be made; the message says why and what to do next."""
 
 

@@ -24,7 +24,7 @@ class EngineError(Exception):
     """Base of all; its message is a sentence for people."""
 
 
-class GitUnavailable(EngineError):  # noqa: N818 - reads as a state
+class GitUnavailable(EngineError):
     """Git is missing or cannot be started."""
 
     def __init__(self, reason: str) -> None:
@@ -32,7 +32,7 @@ class GitUnavailable(EngineError):  # noqa: N818 - reads as a state
         super().__init__(f"git cannot be used: {reason}. Install git 2.30 or newer, then try again.")
 
 
-class GitFailed(EngineError):  # noqa: N818
+class GitFailed(EngineError):
     """A git command failed; ``timed_out`` says that it was killed with its group."""
 
     def __init__(self, command: str, detail: str, *, timed_out: bool = False) -> None:
@@ -43,7 +43,7 @@ class GitFailed(EngineError):  # noqa: N818
         super().__init__(f"git {command} {what}: {detail}" if detail else f"git {command} {what}")
 
 
-class StoreDamaged(EngineError):  # noqa: N818
+class StoreDamaged(EngineError):
     """The store cannot give back what it lists."""
 
     def __init__(self, what: str) -> None:
@@ -53,7 +53,7 @@ class StoreDamaged(EngineError):  # noqa: N818
         )
 
 
-class StoreBusy(EngineError):  # noqa: N818
+class StoreBusy(EngineError):
     """A lock was not free within the bounded wait."""
 
     def __init__(self, lock: str, holder: str, waited_s: float) -> None:
@@ -63,7 +63,7 @@ class StoreBusy(EngineError):  # noqa: N818
         super().__init__(f"busy: {lock} is held by {holder} (waited {waited_s:.0f} s). Try again in a moment.")
 
 
-class WorkspaceRefused(EngineError):  # noqa: N818
+class WorkspaceRefused(EngineError):
     """A directory that cannot be a workspace."""
 
     def __init__(self, path: str, reason: str) -> None:
@@ -72,7 +72,7 @@ class WorkspaceRefused(EngineError):  # noqa: N818
         super().__init__(f"{path} cannot be guarded: {reason}. Choose a project directory.")
 
 
-class CaptureFailed(EngineError):  # noqa: N818
+class CaptureFailed(EngineError):
     """A capture could not be taken."""
 
     def __init__(self, root: str, reason: str) -> None:
@@ -81,7 +81,7 @@ class CaptureFailed(EngineError):  # noqa: N818
         super().__init__(f"no checkpoint of {root}: {reason}")
 
 
-class UnknownCheckpoint(EngineError):  # noqa: N818
+class UnknownCheckpoint(EngineError):
     """No single checkpoint answers to an id."""
 
     def __init__(self, wanted: str, reason: str) -> None:
@@ -90,7 +90,7 @@ class UnknownCheckpoint(EngineError):  # noqa: N818
         super().__init__(f"{wanted!r} names no checkpoint: {reason}. See the list with /rollback.")
 
 
-class RestoreRefused(EngineError):  # noqa: N818
+class RestoreRefused(EngineError):
     """A restore was refused before anything changed."""
 
 
@@ -123,7 +123,7 @@ class SafetyFailed(RestoreRefused):
         super().__init__(f"the safety checkpoint could not be taken ({reason}). Nothing was restored.")
 
 
-class ToolRefused(EngineError):  # noqa: N818
+class ToolRefused(EngineError):
     """A tool's input cannot be accepted."""
 
     def __init__(self, subject: str, reason: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 HOME_VARIABLE = "TAKEBACK_HOME"
 
 
-class HomeUnusable(Exception):  # noqa: N818 - reads as a state
+class HomeUnusable(Exception):
     """The home cannot be made or entered."""
 
     def __init__(self, path: str, reason: str) -> None:

@@ -12,7 +12,7 @@ from gateway.config.settings import WORKSPACE_NAME
 from gateway.home import Home
 
 
-class AlreadyConfigured(Exception):  # noqa: N818 - reads as a state
+class AlreadyConfigured(Exception):
     """There is a configuration, and it was left as it is."""
 
     def __init__(self, path: str) -> None:

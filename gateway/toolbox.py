@@ -24,7 +24,7 @@ SHOWN_CHARACTERS = 120
 """How much of a call, and of the last line it wrote, progress shows."""
 
 
-class TurnOver(Exception):  # noqa: N818 - reads as a state
+class TurnOver(Exception):
     """A tool was called after its turn had ended; nothing was done."""
 
     def __init__(self, tool: str) -> None:

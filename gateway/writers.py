@@ -14,7 +14,7 @@ SAID_AFTER_S = 1.0
 """A wait shorter than this is not worth a message."""
 
 
-class WorkspaceBusy(Exception):  # noqa: N818 - reads as a state
+class WorkspaceBusy(Exception):
     """Another holder did not finish within the time given; nothing was begun."""
 
     def __init__(self, root: str, holder: str) -> None:

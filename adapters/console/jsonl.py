@@ -22,7 +22,7 @@ LONGEST_NAME = 200
 FIELDS = ("text", "chat", "user")
 
 
-class BadLine(Exception):  # noqa: N818 - reads as a state
+class BadLine(Exception):
     """A line of input that cannot be used; ``chat`` is set where the line names a usable one."""
 
     def __init__(self, reason: str, chat: str | None = None) -> None:

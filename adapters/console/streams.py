@@ -16,11 +16,11 @@ PIPE_WRITE_BYTES = 4096
 LONGEST_LINE_BYTES = 64 * 1024 * 1024
 
 
-class LineTooLong(Exception):  # noqa: N818 - reads as a state
+class LineTooLong(Exception):
     """A line went on for more than is taken in; it has been skipped."""
 
 
-class OutputGone(Exception):  # noqa: N818 - reads as a state
+class OutputGone(Exception):
     """Nobody reads the output any more."""
 
 

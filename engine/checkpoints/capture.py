@@ -62,7 +62,7 @@ class _Pending:
     blobs: list[str] = field(default_factory=list)
 
 
-class FilesMoved(Exception):  # noqa: N818 - reads as a state
+class FilesMoved(Exception):
     """Files changed between the scan and the moment their bytes were written."""
 
     def __init__(self, paths: Sequence[str]) -> None:

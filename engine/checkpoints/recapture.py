@@ -52,7 +52,7 @@ def recapture(store: Store, workspace: Workspace, before: Captured, paths: Itera
         return None
 
 
-class _NeedsWhole(Exception):  # noqa: N818 - internal signal
+class _NeedsWhole(Exception):
     """This path cannot be captured by itself."""
 
 

@@ -20,7 +20,7 @@ _IGNORABLE = dict.fromkeys(
 _SIMPLE_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-class PathUnsafe(Exception):  # noqa: N818 - reads as a state
+class PathUnsafe(Exception):
     """A path that is never touched: outside, in ``.git``, malformed, or reached through a symlink."""
 
     def __init__(self, path: str, reason: str) -> None:

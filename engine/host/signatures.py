@@ -74,7 +74,7 @@ Expected = Signature | _Anything | None
 """What has to stand at a path for a change to go ahead; ``None``: nothing."""
 
 
-class ContentChanged(Exception):  # noqa: N818 - reads as a state
+class ContentChanged(Exception):
     """Something else stands at a path than expected; it was left alone. ``found`` is ``None`` for nothing."""
 
     def __init__(self, path: str, found: Signature | None) -> None:

@@ -33,7 +33,7 @@ class FileRemoval:
 Edit: TypeAlias = FileEdit | FileRemoval
 
 
-class EditsFailed(EngineError):  # noqa: N818 - reads as a state
+class EditsFailed(EngineError):
     """Several files were to be changed, one could not be, and not all changed before it could be put back."""
 
     def __init__(self, path: str, cause: BaseException, left: Sequence[str]) -> None:

@@ -50,7 +50,7 @@ class _Done:
     cancelled: bool = False
 
 
-class _Stopped(Exception):  # noqa: N818 - internal signal
+class _Stopped(Exception):
     """The prune was cancelled between two steps."""
 
 

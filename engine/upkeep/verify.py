@@ -41,7 +41,7 @@ def verify(store: Store, *, progress: Progress = unheard, cancelled: Cancelled =
         return _Verification(store, progress, cancelled).run()
 
 
-class _Cancelled(Exception):  # noqa: N818 - internal signal
+class _Cancelled(Exception):
     """The verification was cancelled between two steps."""
 
 

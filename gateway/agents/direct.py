@@ -30,7 +30,7 @@ _WORD = re.compile(r"\s*/(?P<word>[A-Za-z]+)(?:@\w+)?(?P<rest>(?:\s.*)?)", re.DO
 _Act = Callable[[Tools], Awaitable[ToolResult]]
 
 
-class NotUnderstood(Exception):  # noqa: N818 - reads as a state
+class NotUnderstood(Exception):
     """A message that names a tool but not what it needs; the message says what is missing."""
 
 

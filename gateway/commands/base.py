@@ -33,11 +33,11 @@ class Order(StrEnum):
     """In order; waits a moment for the running turn, then is refused as busy."""
 
 
-class BadUsage(Exception):  # noqa: N818 - reads as a state
+class BadUsage(Exception):
     """A command's arguments cannot be understood; the message says what to type instead."""
 
 
-class Declined(Exception):  # noqa: N818 - reads as a state
+class Declined(Exception):
     """A command that cannot be done now; nothing was changed, and the message says what to do."""
 
 

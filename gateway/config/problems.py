@@ -15,7 +15,7 @@ class Problem:
         return f"{self.where}: {self.what}"
 
 
-class ConfigInvalid(Exception):  # noqa: N818 - reads as a state
+class ConfigInvalid(Exception):
     """The configuration cannot be used; nothing was started."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:

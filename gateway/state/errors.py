@@ -17,7 +17,7 @@ class StateError(Exception):
     """Base of all; its message is a sentence for people."""
 
 
-class DatabaseUnusable(StateError):  # noqa: N818 - reads as a state
+class DatabaseUnusable(StateError):
     """The database cannot be used at the moment; what was asked for was not stored."""
 
     def __init__(self, path: str, detail: str) -> None:
@@ -29,7 +29,7 @@ class DatabaseUnusable(StateError):  # noqa: N818 - reads as a state
         )
 
 
-class DatabaseDamaged(StateError):  # noqa: N818
+class DatabaseDamaged(StateError):
     """The database file is not sound; it was left exactly as it is."""
 
     def __init__(self, path: str, detail: str) -> None:
@@ -43,7 +43,7 @@ class DatabaseDamaged(StateError):  # noqa: N818
         )
 
 
-class DatabaseTooNew(StateError):  # noqa: N818
+class DatabaseTooNew(StateError):
     """The database was written by a newer version; it was left as it is."""
 
     def __init__(self, path: str, *, found: int, known: int) -> None:
@@ -56,7 +56,7 @@ class DatabaseTooNew(StateError):  # noqa: N818
         )
 
 
-class UnknownSession(StateError):  # noqa: N818
+class UnknownSession(StateError):
     """No session by that id."""
 
     def __init__(self, session_id: str) -> None:
@@ -64,7 +64,7 @@ class UnknownSession(StateError):  # noqa: N818
         super().__init__(f"there is no session {session_id!r}. See them with: gateway sessions list")
 
 
-class UnknownTurn(StateError):  # noqa: N818
+class UnknownTurn(StateError):
     """No turn by that id."""
 
     def __init__(self, turn_id: int) -> None:
@@ -72,7 +72,7 @@ class UnknownTurn(StateError):  # noqa: N818
         super().__init__(f"there is no turn {turn_id}")
 
 
-class UnknownRestore(StateError):  # noqa: N818
+class UnknownRestore(StateError):
     """No restore by that token."""
 
     def __init__(self, token: str) -> None:
@@ -80,7 +80,7 @@ class UnknownRestore(StateError):  # noqa: N818
         super().__init__(f"there is no restore {token!r}")
 
 
-class TurnRunning(StateError):  # noqa: N818
+class TurnRunning(StateError):
     """A session runs one turn at a time."""
 
     def __init__(self, session_id: str) -> None:

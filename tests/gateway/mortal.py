@@ -1,7 +1,7 @@
 """A gateway that can be killed at any step, for the tests that do so.
 
-Run as a program it reads one job a line and answers each with how it ended. Every job runs in a process forked from this
-one, which has everything imported and no threads: a start costs little, and SIGKILL is the real one.
+Run as a program it reads one job a line and answers each with how it ended. Every job runs in a process forked from
+this one, which has everything imported and no threads: a start costs little, and SIGKILL is the real one.
 
 The platform is two files: what people wrote, and the ids it has got acknowledgements for. It delivers what is not
 acknowledged again, as platforms do.
@@ -72,7 +72,7 @@ class PostOffice:
     async def progress(self, place: Place, text: str) -> None:
         pass
 
-    async def finished(self, place: Place, event_id: str) -> None:
+    async def finished(self, place: Place, event_id: str) -> None:  # noqa: ARG002 - the contract's arguments
         self.step(f"finished {event_id}")
 
 
@@ -139,7 +139,7 @@ def main() -> None:
             run_gateway(json.loads(line))
             os._exit(0)
         _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201 - the answer to the job
 
 
 if __name__ == "__main__":
