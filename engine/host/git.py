@@ -17,9 +17,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, cast
+from functools import cache
+from typing import IO, TYPE_CHECKING, cast
 
 from engine.errors import GitFailed, GitUnavailable
+
+if TYPE_CHECKING:
+    from git.cmd import Git as GitCommand
 
 MINIMUM_VERSION = (2, 30)
 _VERSION_TIMEOUT_S = 10.0
@@ -61,6 +65,9 @@ _SETTINGS = (
     "diff.external=",
     "diff.renames=false",
 )
+
+_REFRESH = "GIT_PYTHON_REFRESH"
+_LOADING = threading.Lock()
 
 Before = Callable[[Sequence[str]], None]
 
@@ -305,12 +312,7 @@ def _feed(process: GitProcess, stdin: bytes) -> None:
 
 
 def _start(command: Sequence[str], keep_open: Sequence[int]) -> "subprocess.Popen[bytes]":
-    try:
-        # GitPython looks for git while it is imported and must not fail there: which git is used is decided here.
-        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-        from git.cmd import Git as GitCommand
-    except ImportError as error:
-        raise GitUnavailable(f"GitPython cannot be loaded ({error})") from error
+    GitCommand = _load_gitpython()  # noqa: N806 - a class
     try:
         handle = GitCommand(os.path.sep).execute(
             command, istream=subprocess.PIPE, as_process=True, start_new_session=True, umask=0o077, pass_fds=keep_open
@@ -320,3 +322,21 @@ def _start(command: Sequence[str], keep_open: Sequence[int]) -> "subprocess.Pope
     popen = cast("subprocess.Popen[bytes]", handle.proc)
     handle.proc = None  # from here on this module alone ends the process
     return popen
+
+
+@cache
+def _load_gitpython() -> "type[GitCommand]":
+    """Import GitPython, which looks for git meanwhile and must not fail there: which git is used is decided here."""
+    with _LOADING:
+        before = os.environ.get(_REFRESH)
+        os.environ[_REFRESH] = "quiet"
+        try:
+            from git.cmd import Git as GitCommand
+        except ImportError as error:
+            raise GitUnavailable(f"GitPython cannot be loaded ({error})") from error
+        finally:
+            if before is None:
+                del os.environ[_REFRESH]
+            else:
+                os.environ[_REFRESH] = before
+    return GitCommand
