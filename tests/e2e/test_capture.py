@@ -179,7 +179,7 @@ def test_tracked_file_in_a_directory_like_build_output_is_source(scene: Scene, p
 
     assert scene.read("build/tool.py") == "tool\n"
     assert not scene.exists("dist")
-    assert restored.line("Restored:") == "build, build/tool.py"
+    assert restored.line("Restored:") == "build/tool.py"
 
 
 def test_names_of_any_bytes_come_back_and_are_shown_as_text(scene: Scene, program: Program) -> None:

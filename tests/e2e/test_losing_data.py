@@ -105,7 +105,7 @@ def test_new_file_goes_with_the_directory_it_came_in(scene: Scene, program: Prog
     restored = program.ask("/rollback 1")
 
     assert scene.tree() == before
-    assert restored.line("Removed:") == "pkg, pkg/deep, pkg/deep/new.py"
+    assert restored.line("Removed:") == "pkg/deep/new.py"
 
 
 @pytest.mark.parametrize("command", ["/rollback undo", "/redo"])

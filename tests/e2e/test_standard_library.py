@@ -62,8 +62,8 @@ class Story:
     def assert_previewed(self, answer: Answer) -> None:
         assert "\n/rollback 3 would do this:\n" in answer.text
         assert answer.line("keep your hand-edit:") == "string.py"
-        assert answer.line("remove:") == "added, added/new.py"
-        assert re.fullmatch(r"json, json/__init__\.py, .*, os\.py", answer.line("restore:"))
+        assert answer.line("remove:") == "added/new.py"
+        assert re.fullmatch(r"json/__init__\.py, .*, os\.py", answer.line("restore:"))
 
     def assert_preview_is_a_patch(self) -> None:
         """Plain git takes everything back with it, the hand-edit too."""
