@@ -243,13 +243,13 @@ def test_file_that_outgrew_the_limit_is_marked_as_older_and_stays(scene: Scene) 
 
 
 def test_what_a_script_and_a_build_write_is_taken_back_without_all(scene: Scene, program: Program) -> None:
-    scene.edit("Makefile", "all:\n\techo built > a; echo built > b; echo built > c\n")
+    scene.edit("build.sh", "echo built > a; echo built > b; echo built > c\n")
     for name in "abc":
         scene.edit(name, "source\n")
     before = scene.tree()
     program.ask("$ python3 - <<EOF\nwith open('made.txt', 'w') as file:\n    file.write('made')\nEOF")
     between = scene.tree()
-    program.ask("$ make")
+    program.ask("$ sh ./build.sh")
     after = scene.tree()
 
     build = program.ask("/rollback 1")
