@@ -15,7 +15,7 @@ from engine.checkpoints.diff import change_stats
 from engine.checkpoints.history import Held, Purpose, covering, gap_notes, keep_after, list_held, take
 from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
-from engine.checkpoints.source import is_secret_name
+from engine.checkpoints.source import is_junk, is_secret_name
 from engine.errors import EngineError, GitFailed
 from engine.host.files import Tree
 from engine.host.leftovers import remove_leftovers
@@ -174,6 +174,7 @@ class Guard:
             found = self._take(workspace, state, Purpose(CheckpointKind.TURN, before.reason, call.turn), held)
             notes += state.notes + gap_notes(state.gaps)
         notes += gap_notes(_new_gaps(state, captured))
+        notes += gap_notes(_vanished(workspace, state, captured))
         stats = self._note(workspace, call.turn, found, changes, captured)
         clear_running(self._store.layout, workspace)
         return After(changes, found.checkpoint if found and changes else _taken(before), stats, notes)
@@ -252,7 +253,7 @@ class Guard:
         """Capture a workspace and note what was named and could not be captured. The caller holds ``store.use``."""
         named = tuple(named)
         forced = [path for path in named if not is_secret_name(path.rpartition("/")[2])]
-        captured = capture(self._store, workspace, self._own(), forced)
+        captured = capture(self._store, workspace, self._own(), [*forced, *self._store.ledger(workspace).present()])
         hidden = [_hidden_gap(path) for path in named if _is_hidden(workspace, captured, path)]
         return replace(captured, gaps=(*captured.gaps, *hidden)) if hidden else captured
 
@@ -287,6 +288,16 @@ def _taken(before: Before) -> Checkpoint | None:
 def _new_gaps(before: Captured, after: Captured) -> tuple[Gap, ...]:
     known = {(gap.path, gap.reason) for gap in before.gaps}
     return tuple(gap for gap in after.gaps if (gap.path, gap.reason) not in known)
+
+
+def _vanished(workspace: Workspace, before: Captured, after: Captured) -> tuple[Gap, ...]:
+    """Return what was there before, was not captured and is gone; what tools make anew by themselves is left out."""
+    gone = sorted(before.excluded - after.excluded)
+    return tuple(
+        Gap(path, GapReason.EXCLUDED, "and gone now")
+        for path in gone
+        if not is_junk(path.rpartition("/")[2]) and not os.path.lexists(os.path.join(workspace.root, path))
+    )
 
 
 def _newly_named(captured: Captured, named: Sequence[str]) -> tuple[Gap, ...]:

@@ -161,7 +161,7 @@ def note_for_agent(report: RestoreReport | None, moved: Moved, what: str) -> str
 
 def _bare(notes: Sequence[PathNote]) -> tuple[PathNote, ...]:
     """Leave out why: that a hand-edit was edited by hand goes without saying."""
-    return tuple(PathNote(note.path) for note in notes)
+    return files_first(PathNote(note.path) for note in notes)
 
 
 def _was(count: int) -> str:

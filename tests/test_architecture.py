@@ -52,8 +52,15 @@ MAY_CHANGE_FILES = {
     "adapters.console.terminal": "the history of what was typed",
     "adapters.console.attachments": "files that a reply carries, in a directory of their own",
 }
-# GitPython looks for git when it is imported, unless this variable keeps it from it; nothing is read from it.
-MAY_TOUCH_THE_ENVIRONMENT = {"engine.host.git": ['os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")']}
+# GitPython looks for git when it is imported, unless a variable keeps it from it; afterwards all is as it was.
+MAY_TOUCH_THE_ENVIRONMENT = {
+    "engine.host.git": [
+        "os.environ.get(_REFRESH)",
+        'os.environ[_REFRESH] = "quiet"',
+        "del os.environ[_REFRESH]",
+        "os.environ[_REFRESH] = before",
+    ]
+}
 LONGEST_MODULE = 400
 
 

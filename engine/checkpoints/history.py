@@ -21,6 +21,7 @@ from engine.store.refs import RefRecord, after_ref, base_ref, checkpoint_ref, li
 _LOG = logging.getLogger(__name__)
 _SHORTEST_PREFIX = 4
 _LONGEST_REASON = 120
+_SAFETIES_KEPT = 3
 _GIT_DIRECTORIES = frozenset({".git"})
 
 
@@ -137,10 +138,17 @@ def take(
 
 
 def _drop_oldest(store: Store, workspace: Workspace, held: Sequence[Held], keep: frozenset[str]) -> None:
-    """Drop what is beyond the limit, counting the checkpoint just taken."""
+    """Drop what is beyond the limit, counting the checkpoint just taken.
+
+    Safety checkpoints go first, but for the newest few: going back and forth must not push out what there is to go
+    back to.
+    """
     surplus = len(held) + 1 - workspace.limits.max_snapshots
-    oldest_first = [item.checkpoint for item in reversed(held) if item.checkpoint.id not in keep]
-    drop(store, workspace, oldest_first[: max(surplus, 0)])
+    oldest_first = [item.checkpoint for item in reversed(held)]
+    safeties = [item for item in oldest_first if item.kind is CheckpointKind.SAFETY][:-_SAFETIES_KEPT]
+    others = [item for item in oldest_first if item not in safeties]
+    droppable = [item for item in (*safeties, *others) if item.id not in keep]
+    drop(store, workspace, droppable[: max(surplus, 0)])
 
 
 def drop(store: Store, workspace: Workspace, checkpoints: Sequence[Checkpoint]) -> None:

@@ -68,6 +68,11 @@ def is_secret_name(name: str) -> bool:
     return bool(_is_secret(lowered)) and not _is_no_secret(lowered)
 
 
+def is_junk(name: str) -> bool:
+    """Whether a file or directory of this name is made by a tool for itself: caches, build output, editor state."""
+    return name in NOT_SOURCE_DIRECTORIES or bool(_is_junk_directory(name)) or bool(_is_junk_file(name))
+
+
 @dataclass(frozen=True, slots=True)
 class Tracked:
     """What the user's repository tracks: files, and the directories above them."""

@@ -27,7 +27,8 @@ class Facts:
     """All that a decision rests on.
 
     ``everything`` asks for hand-edits too. ``chats`` may be taken back; ``None`` means all. ``scope`` limits the
-    restore to these paths; ``None`` means all. ``occupied`` are paths where something stands that was not captured.
+    restore to these paths; ``None`` means all. ``occupied`` are paths where something stands that was not captured,
+    ``written_since`` those that tools changed after the checkpoint.
     """
 
     sequence: int
@@ -40,6 +41,7 @@ class Facts:
     now_gaps: Sequence[Gap]
     now_excluded: frozenset[str]
     occupied: frozenset[str]
+    written_since: frozenset[str]
 
 
 def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem, ...]:
@@ -79,11 +81,25 @@ class _GapLookup:
         return None
 
     def unmentioned(self, mentioned: set[str]) -> list[PlanItem]:
-        """Return an item for each gap that no difference speaks of, so that it is said."""
-        found = []
-        for path, gap in {**self._target, **self._now}.items():
-            if path not in mentioned and (self._facts.scope is None or path in self._facts.scope):
-                found.append(PlanItem(path, Action.NOT_CAPTURED, None, None, _reason(gap)))
+        """Return an item for each gap that no difference speaks of, so that it is said.
+
+        A restore of some paths leaves out the gaps that were there before and still are: they have nothing to do with
+        it. What came or went since may have been its turn's doing.
+        """
+        scope = self._facts.scope
+        lasting = self._now_paths & self._target_paths
+        found = [
+            PlanItem(path, Action.NOT_CAPTURED, None, None, _reason(gap))
+            for path, gap in {**self._target, **self._now}.items()
+            if path not in mentioned and (scope is None or path in scope or path not in lasting)
+        ]
+        known = mentioned | self._now_paths | self._target_paths
+        hidden = (path for path in self._facts.written_since - known if scope is None or path in scope)
+        found += [
+            PlanItem(path, Action.NOT_CAPTURED, None, None, "excluded in the checkpoint")
+            for path in hidden
+            if covers(self._facts.target_excluded, path)
+        ]
         return found
 
 

@@ -106,7 +106,7 @@ class Restores:
         held = list_held(self._store, workspace)
         target = find_held(held, request.checkpoint_id)
         selection = self._selection(workspace, target, request)
-        captured = capture(self._store, workspace, self._own())
+        captured = capture(self._store, workspace, self._own(), self._store.ledger(workspace).present())
         items = self._items(workspace, request, target, captured, selection)
         ledger = self._store.ledger(workspace)
         plan = RestorePlan(
@@ -133,7 +133,7 @@ class Restores:
         matched = matched_in_checkpoint(self._store.git, target.tree, selection)
         refuse_nested(selection, nested, matched)
         if not matched:
-            rows = look(self._store, workspace, self._own()).rows
+            rows = look(self._store, workspace, self._own(), self._store.ledger(workspace).present()).rows
             if not matched_names(self._store.git, rows, selection):
                 raise BadSelection(" ".join(request.selection), "matches no file in the checkpoint or now")
         return selection
@@ -169,6 +169,7 @@ class Restores:
             captured.gaps,
             captured.excluded,
             occupied & paths,
+            ledger.written_after(target.ledger_number),
         )
         return classify(differences, facts)
 

@@ -85,6 +85,15 @@ class Ledger:
         self.agent_wrote = self.agent_wrote or isinstance(record, WriteRecord)
         self.entries.update(_entries_of(record))
 
+    def present(self) -> list[str]:
+        """Return the paths where the last thing put was content: they are known, whatever rules hide them by now."""
+        return [path for path, entry in self.entries.items() if entry.state is not None]
+
+    def written_after(self, number: int) -> frozenset[str]:
+        """Return the paths that tools changed after a record."""
+        writes = (record for record in self.records if isinstance(record, WriteRecord) and record.number > number)
+        return frozenset(path for write in writes for path in write.changes)
+
     def as_of(self, number: int) -> dict[str, LedgerEntry]:
         """Return the sum of the records up to ``number``."""
         entries: dict[str, LedgerEntry] = {}

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from adapters.contract import Part
+from engine.errors import UnknownCheckpoint
 from engine.model import Workspace
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import BadUsage, Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
@@ -13,10 +14,16 @@ from gateway.commands.restoring import Move, move_conversation, restore
 from gateway.render import SHORT_ID, Reply, one_line, say
 from gateway.reports import conversation_said, everything_command, restored_reply
 from gateway.state.restores import RestoreKind
-from gateway.state.turns import Turn, turn_ref
+from gateway.state.turns import Turn, TurnState, turn_ref
 
 _TURN = re.compile(r"\s*#(\d{1,18})\s*")
 _QUOTED_CHARACTERS = 60
+_NO_CHECKPOINT = "it has no checkpoint, and its files are as they are"
+_PRUNED = "its checkpoint was dropped since (there is a limit on how many are kept), so its files are as they are"
+_CUT_OFF = (
+    "The turn was cut off, so what it had changed by then counts as edited by hand: "
+    "/rollback diff {id} shows it, /rollback {id} --all takes it back.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +75,26 @@ async def take_back(context: CommandContext, turn_id: int | None) -> TakenBack:
             f"Turn #{turn_id} is not the last one (that is #{turn.id}), so it was not undone. "
             "To go back further: /rollback"
         )
-    if turn.checkpoint_id is None:
-        return await _conversation_only(context, turn, "it has no checkpoint, and its files are as they are")
+    cut_off = turn.checkpoint_id is None and turn.state is TurnState.INTERRUPTED and context.guarded
+    if turn.checkpoint_id is None and not cut_off:
+        return await _conversation_only(context, turn, _NO_CHECKPOINT)
     if context.container is not None:
         return await _conversation_only(context, turn, container_reason(context.container))
-    return await _files_too(context, await guarded_workspace(context), turn, turn.checkpoint_id)
+    workspace = await guarded_workspace(context)
+    checkpoint_id = turn.checkpoint_id or await _find_checkpoint(context, workspace, turn)
+    if checkpoint_id is None:
+        return await _conversation_only(context, turn, _NO_CHECKPOINT)
+    try:
+        return await _files_too(context, workspace, turn, checkpoint_id)
+    except UnknownCheckpoint:
+        return await _conversation_only(context, turn, _PRUNED)
+
+
+async def _find_checkpoint(context: CommandContext, workspace: Workspace, turn: Turn) -> str | None:
+    """Find the checkpoint of a turn whose end, with the link to it, was never stored."""
+    meant = turn_ref(context.session, turn.id)
+    checkpoints = await context.engine.checkpoints(workspace)
+    return next((checkpoint.id for checkpoint in checkpoints if checkpoint.turn == meant), None)
 
 
 async def _conversation_only(context: CommandContext, turn: Turn, why: str) -> TakenBack:
@@ -89,7 +111,8 @@ async def _files_too(context: CommandContext, workspace: Workspace, turn: Turn, 
     done = report.complete and not moved.problem
     what = "✅ Took back the last turn" if done else "⚠ Took back only a part of the last turn"
     again = everything_command(f"/rollback {checkpoint_id[:SHORT_ID]}", report)
-    reply = restored_reply(report, again, moved, opening=(Part(f"{what}: {_quoted(turn)}\n"),))
+    ending = "" if turn.checkpoint_id else _CUT_OFF.format(id=checkpoint_id[:SHORT_ID])
+    reply = restored_reply(report, again, moved, opening=(Part(f"{what}: {_quoted(turn)}\n"),), ending=ending)
     return TakenBack(turn, reply, complete=done)
 
 

@@ -20,7 +20,7 @@ MAX_ATTEMPTS = 2
 
 INTERRUPTED = (
     "⏸ Takeback was ended during this turn, and has started again. The turn is not run again by itself: "
-    "/retry runs it anew, /undo takes back what it did."
+    "/retry runs it anew, /undo takes it back."
 )
 CARRIED_OUT = (
     "Takeback was ended right after this had been carried out, and has started again. /status shows where things stand."

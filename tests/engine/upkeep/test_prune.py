@@ -82,12 +82,14 @@ def test_old_workspace_leaves_nothing_behind_and_others_all(kit: Kit):
     kit.age(old, 8)
     kit.age(new, 6)
     kept = kit.refs(new)
+    ledger = Path(kit.store.layout.ledger(new.hash)).read_bytes()
 
     report = prune(kit.store, PrunePolicy(), now=NOW)
 
     assert report.outcome is Outcome.DONE
     assert {item.rule for item in report.decisions} == {Rule.RETENTION}
     assert kit.refs(new) == kept
+    assert Path(kit.store.layout.ledger(new.hash)).read_bytes() == ledger
     assert not [path for path in Path(kit.store.layout.base).rglob("*") if old.hash in path.name]
     assert verify(kit.store).findings == ()
 

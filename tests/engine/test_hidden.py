@@ -1,0 +1,89 @@
+"""Files that rules hide: what tools did to them comes back, and what cannot come back is said."""
+
+from engine.model import CheckpointKind, Limits
+from tests.engine.lab import Lab, paths, snapshot
+
+
+def test_ignored_file_comes_back_through_every_undo_and_redo(lab: Lab) -> None:
+    lab.edit(".gitignore", "*.log\n")
+    first = lab.write("n.log", "one\n").checkpoint
+    second = lab.write("n.log", "two\n").checkpoint
+    assert first is not None
+    assert second is not None
+
+    undone = [lab.undo_turn(2, second), lab.undo_turn(1, first)]
+    assert not lab.exists("n.log")
+    lab.undo_restore(undone[1])
+    assert lab.read("n.log") == "one\n"
+    lab.undo_restore(undone[0])
+
+    assert lab.read("n.log") == "two\n"
+
+
+def test_deletion_of_an_ignored_file_can_be_taken_back_and_done_again(lab: Lab) -> None:
+    lab.edit(".gitignore", "*.log\n")
+    lab.edit("o.log", "mine\n")
+    taken = lab.run("rm o.log").checkpoint
+    assert taken is not None
+
+    report = lab.undo_turn(1, taken)
+    assert lab.read("o.log") == "mine\n"
+    lab.undo_restore(report)
+
+    assert not lab.exists("o.log")
+
+
+def test_what_an_older_checkpoint_did_not_capture_is_said(lab: Lab) -> None:
+    lab.edit(".gitignore", "*.log\n")
+    lab.edit("x.log", "mine\n")
+    lab.edit("s", "one\n")
+    lab.write("s", "two\n")
+    lab.run("rm x.log")
+
+    report = lab.rollback(2)
+
+    assert lab.read("s") == "one\n"
+    assert paths(report.not_captured) == ["x.log"]
+
+
+def test_hidden_file_that_a_command_removed_unnamed_is_said(lab: Lab) -> None:
+    lab.edit(".gitignore", "*.dat\n")
+    lab.edit("y.dat", "mine\n")
+    lab.edit("__pycache__/x.pyc", "made anew\n")
+
+    result = lab.run("python3 -c \"import os, shutil; os.remove('y.dat'); shutil.rmtree('__pycache__')\"")
+
+    assert [note for note in result.notes if "y.dat" in note and "gone now" in note]
+    assert "__pycache__" not in "".join(result.notes)
+
+
+def test_undoing_a_turn_names_the_gap_it_left(lab: Lab) -> None:
+    lab.limits = Limits(max_file_size_bytes=1000)
+    lab.edit("big", "x" * 2000)
+    lab.edit("other", "x" * 2000)
+    lab.edit("s", "one\n")
+    taken = lab.run("rm big; echo two > s").checkpoint
+    assert taken is not None
+
+    report = lab.undo_turn(1, taken)
+
+    assert lab.read("s") == "one\n"
+    assert paths(report.not_captured) == ["big"]
+
+
+def test_going_back_and_forth_does_not_push_out_what_there_is_to_go_back_to(lab: Lab) -> None:
+    lab.limits = Limits(max_snapshots=6)
+    lab.edit("d/x", "precious\n")
+    before = snapshot(lab.root)
+    first = lab.run("rm -rf d").checkpoint
+    second = lab.write("a", "1\n").checkpoint
+    assert first is not None
+    assert second is not None
+
+    for _time in range(8):
+        lab.undo_restore(lab.undo_turn(2, second))
+    lab.undo_turn(2, second)
+    lab.undo_turn(1, first)
+
+    assert snapshot(lab.root) == before
+    assert len([c for c in lab.checkpoints() if c.kind is CheckpointKind.SAFETY]) == 4
