@@ -1,11 +1,13 @@
 """``/undo``, ``/redo`` and ``/retry``: files and conversation move together, back and forth."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
-from gateway.state.turns import TurnState
+from gateway.state.turns import TurnState, turn_ref
 from tests.gateway.commands.kit import Chat, Gateway, running_gateway, settings_for, times_of, tree_of
 
 
@@ -275,6 +277,46 @@ async def test_retry_takes_the_turn_back_and_runs_it_again(gateway: Gateway, cha
 
 async def test_retry_without_a_turn_is_refused(chat: Chat) -> None:
     assert (await chat.say("/retry")).text == "There is nothing to undo: this session has no turn."
+
+
+async def test_undo_of_a_turn_whose_checkpoint_was_dropped_moves_the_conversation_and_says_so(
+    home: Path, app: Path
+) -> None:
+    async with running_gateway(home, settings_for(app, limits={"max_snapshots": 3})) as gateway:
+        chat = gateway.chat()
+        await write(chat, 1, 2, 3, 4)
+
+        first = await chat.say("/undo")
+        await chat.say("/undo")
+        assert (app / "app.py").read_bytes() == b"2\n"
+        last = await chat.say("/undo")
+
+        assert "Restored: app.py" in first.text
+        assert "Only the conversation moved: its checkpoint was dropped since" in last.text
+        assert (app / "app.py").read_bytes() == b"2\n"
+        assert "Undid 1 turn" in last.text
+
+
+async def test_undo_of_a_turn_that_was_cut_off_names_the_state_before_it(chat: Chat, app: Path) -> None:
+    await write(chat, 1)
+    memory, engine = chat.gateway.memory, chat.gateway.engine
+    session = await memory.sessions.current(chat.place)
+    assert session is not None
+    turn = await memory.turns.begin(session.id, "$ ./build")
+    workspace = await to_thread.run_sync(engine.open_workspace, str(app))
+    taken = await to_thread.run_sync(
+        partial(engine.checkpoint, workspace, "before terminal: ./build", turn=turn_ref(session, turn.id))
+    )
+    await memory.turns.finish(turn.id, TurnState.INTERRUPTED)
+    (app / "app.py").write_bytes(b"half\n")
+    assert taken.checkpoint is not None
+
+    said = await chat.say("/undo")
+    assert f"/rollback {taken.checkpoint.id[:8]} --all takes it back" in said.text
+    assert (app / "app.py").read_bytes() == b"half\n"
+    await chat.say(f"/rollback {taken.checkpoint.id[:8]} --all")
+
+    assert (app / "app.py").read_bytes() == b"1\n"
 
 
 async def test_undo_and_redo_outlive_a_restart(home: Path, app: Path) -> None:
