@@ -8,6 +8,9 @@ import pytest
 from engine.errors import StoreBusy
 from engine.upkeep.clear import clear_archives, clear_store, preview_clear
 from engine.upkeep.debris import sweep
+from engine.upkeep.marker import read_marker
+from engine.upkeep.prune import prune
+from engine.upkeep.retention import PrunePolicy
 from engine.upkeep.verify import verify
 from tests.engine.upkeep.kit import Kit, failing, make_old
 
@@ -37,6 +40,16 @@ def test_store_can_be_used_right_after_it_was_cleared(kit: Kit):
     assert kit.ids(app) == [taken.id]
     assert kit.content(taken.id, "noise.bin") == Path(app.root, "noise.bin").read_bytes()
     assert verify(kit.store).findings == ()
+
+
+def test_cleared_store_was_never_pruned(kit: Kit):
+    kit.turns(kit.workspace("app"), 1)
+    prune(kit.store, PrunePolicy())
+    assert read_marker(kit.store.layout) is not None
+
+    clear_store(kit.store)
+
+    assert read_marker(kit.store.layout) is None
 
 
 def test_preview_says_what_would_be_lost(kit: Kit):

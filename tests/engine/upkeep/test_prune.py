@@ -230,7 +230,7 @@ def list_objects(kit: Kit) -> list[str]:
 def test_note_of_a_lost_state_does_not_stop_a_prune(kit: Kit):
     app = kit.workspace("app")
     kit.turns(app, 2)
-    note = RunningNote(TurnRef("chat", "session", "1"), "before terminal: make", os.getpid(), "x", "0" * 40)
+    note = RunningNote(TurnRef("chat", "session", "1"), "before terminal: make", os.getpid(), "x", "1" * 40)
     write_running(kit.store.layout, app, note)
 
     report = prune(kit.store, PrunePolicy())

@@ -128,6 +128,33 @@ def test_content_that_another_workspace_also_holds_frees_nothing(kit: Kit):
     assert gone[1] > 295 * KB
 
 
+def test_commit_under_several_names_counts_for_the_last_to_go_and_never_when_one_stays(kit: Kit):
+    app = kit.workspace("app")
+    first, second = (item.id for item in kit.turns(app, 2, 100 * KB))
+
+    shared, _size = freed_by(kit.store.git, [second], [[first], [first]])
+    kept, _size = freed_by(kit.store.git, [first, second], [[first]])
+
+    assert shared[0] == 0
+    assert shared[1] > 95 * KB
+    assert kept == [0]
+
+
+def test_preview_knows_that_reclaiming_alone_is_enough(kit: Kit):
+    app = kit.workspace("app")
+    for number in range(5):
+        kit.write(app, "draft.bin", os.urandom(200 * KB))
+        with kit.store.use(app, f"a test {number}"):
+            kit.captured(app)
+    kit.turns(app, 3)
+    policy = PrunePolicy(retention_days=None, max_snapshots=None, max_size_bytes=500 * KB, dry_run=True)
+
+    report = prune(kit.store, policy)
+
+    assert report.decisions == ()
+    assert report.freed_bytes > 750 * KB
+
+
 def test_what_a_drop_frees_is_what_reclaiming_then_gives(kit: Kit):
     app = kit.workspace("app")
     for number in range(8):

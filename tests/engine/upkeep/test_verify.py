@@ -154,6 +154,29 @@ def test_content_that_is_not_what_its_id_says_is_found(kit: Kit):
     assert {finding.workspace for finding in report.findings} == {app.hash}
 
 
+def test_pack_that_hands_out_other_content_under_an_id_is_found(kit: Kit):
+    """git believes the index of a pack; only hashing what it hands out tells."""
+    app, other = fill(kit)
+    packs = Path(kit.store.layout.store, "objects", "pack")
+    mine = object_path(kit, f"{kit.ids(app)[0]}:dir/kept.txt")
+    foreign = object_path(kit, f"{kit.ids(other)[0]}:dir/kept.txt")
+    oid, foreign_oid = (bytes.fromhex(path.parent.name + path.name) for path in (mine, foreign))
+    kit.store.git.run(["pack-objects", "-q", str(packs / "pack")], stdin=f"{foreign_oid.hex()}\n".encode())
+    index = next(packs.glob("*.idx"))
+    content = bytearray(index.read_bytes())
+    for byte in range(256):  # how many ids begin with this byte or a lower one
+        content[8 + 4 * byte : 12 + 4 * byte] = (1 if byte >= oid[0] else 0).to_bytes(4, "big")
+    content[1032:1052] = oid
+    index.chmod(0o600)
+    index.write_bytes(content)
+    mine.unlink()
+
+    report = verify(kit.store)
+
+    assert any("dir/kept.txt (its content is not what its id stands for)" in what for what in errors(report))
+    assert {finding.workspace for finding in report.findings} == {app.hash}
+
+
 @pytest.mark.parametrize("content", [b"", b"ref", b"0" * 39 + b"\n", b"\0" * 41])
 def test_torn_name_is_found(kit: Kit, content: bytes):
     app, _other = fill(kit)
@@ -384,6 +407,35 @@ def test_bytes_and_permission_bits_that_come_out_different_are_found(kit: Kit, m
     result = rehearse(kit.store, taken.id)
 
     assert result.problems == ["a.txt: its permission bits are 600, not 640"]
+
+
+def path_of(descriptor: int) -> Path:
+    return Path(f"/proc/self/fd/{descriptor}").readlink()
+
+
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        (lambda descriptor: os.pwrite(descriptor, b"b", 0), "a.txt: its bytes came out different"),
+        (lambda descriptor: path_of(descriptor).unlink(), "a.txt: it is missing"),
+        (lambda descriptor: path_of(descriptor).with_name("b.txt").touch(), "b.txt: it should not be there"),
+    ],
+)
+def test_file_system_that_does_something_else_is_found(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, harm: Callable[[int], object], problem: str
+):
+    app = kit.workspace("app")
+    kit.write(app, "a.txt", b"a")
+    taken = kit.checkpoint(app)
+    real = os.fchmod
+
+    def fchmod(descriptor: int, mode: int) -> None:
+        real(descriptor, mode)
+        harm(descriptor)
+
+    monkeypatch.setattr(os, "fchmod", fchmod)
+
+    assert rehearse(kit.store, taken.id).problems == [problem]
 
 
 def test_scratch_that_is_full_is_a_warning_and_leaves_nothing(kit: Kit, monkeypatch: pytest.MonkeyPatch):
