@@ -48,7 +48,7 @@ def test_file_of_another_program_survives_and_is_named(scene: Scene, program: Pr
 
     assert scene.read("a.py") == "one\n"
     assert scene.read("output/r.jsonl") == '{"by": "another program"}\n'
-    assert restored.line("↷ Kept your hand-edits:") == "output, output/r.jsonl"
+    assert restored.line("↷ Kept your hand-edits:") == "output/r.jsonl"
 
 
 @pytest.mark.parametrize("moment", ["before the first checkpoint", "after it"])
