@@ -7,7 +7,7 @@ and the ledger alone; it needs one git process and no look at the workspace.
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from engine.errors import GitFailed, UnknownCheckpoint
 from engine.host.paths import display
 from engine.model import ChangeStats, Checkpoint, CheckpointKind, Gap, GapReason, TurnRef, Workspace
 from engine.store.opened import Store
-from engine.store.refs import RefRecord, after_ref, base_ref, checkpoint_ref, list_refs, update_refs
+from engine.store.refs import RefRecord, after_ref, checkpoint_ref, list_refs, update_refs
 
 _LOG = logging.getLogger(__name__)
 _SHORTEST_PREFIX = 4
@@ -214,11 +214,3 @@ def _line(text: str) -> str:
 
 def _time(meta: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(str(meta.get("taken_at", "1970-01-01T00:00:00+00:00")))
-
-
-def with_stats(checkpoint: Checkpoint, stats: ChangeStats | None) -> Checkpoint:
-    """Return the checkpoint with what its turn changed."""
-    return replace(checkpoint, stats=stats)
-
-
-__all__ = ["Held", "Purpose", "base_ref", "covering", "drop", "find_held", "keep_after", "list_held", "take"]

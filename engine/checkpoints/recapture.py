@@ -3,24 +3,20 @@
 What others change in the meantime is left for the next whole capture to find, where it counts as theirs.
 """
 
-import hashlib
-import os
 import time
 from collections.abc import Iterable
 
 from engine.checkpoints.capture import Captured, FilesMoved, write_scan
 from engine.checkpoints.manifest import iter_parents
-from engine.checkpoints.scan import Scan, blob_oid
+from engine.checkpoints.scan import Scan
 from engine.checkpoints.source import is_secret_name
-from engine.host.files import Signature, Tree
+from engine.checkpoints.standing import look_at
+from engine.host.files import ContentChanged, Signature, Tree
 from engine.host.paths import PathUnsafe
 from engine.model import Entry, EntryKind, Workspace
 from engine.store.index import RACY_NS, Row
 from engine.store.layout import RESERVED
 from engine.store.opened import Store
-from engine.store.reader import COPY_BYTES
-
-_LINK_MODE = 0o777
 
 
 def recapture(store: Store, workspace: Workspace, before: Captured, paths: Iterable[str]) -> Captured | None:
@@ -43,7 +39,7 @@ def recapture(store: Store, workspace: Workspace, before: Captured, paths: Itera
         for path in sorted(wanted | {parent for named in wanted for parent in iter_parents(named)}):
             try:
                 row = _read(tree, path, workspace.limits.max_file_size_bytes)
-            except (OSError, PathUnsafe, _NeedsWhole):
+            except (OSError, PathUnsafe, ContentChanged, _NeedsWhole):
                 return None
             _put(scan, index.rows, path, row)
     try:
@@ -58,22 +54,13 @@ class _NeedsWhole(Exception):
 
 def _read(tree: Tree, path: str, limit_bytes: int) -> Row | None:
     read_at_ns = time.time_ns()
-    signature = tree.signature(path)
-    if signature is None:
-        return None
-    if signature.is_directory:
-        return Row(Entry(EntryKind.DIRECTORY, signature.mode, None))
-    if signature.is_link:
-        return _row(Entry(EntryKind.SYMLINK, _LINK_MODE, blob_oid(tree.read_link(path))), signature, read_at_ns)
-    if not signature.is_file or signature.size > limit_bytes:
+    found = tree.signature(path)
+    if found is not None and found.is_file and found.size > limit_bytes:
         raise _NeedsWhole
-    digest = hashlib.sha1(b"blob %d\0" % signature.size, usedforsecurity=False)
-    with tree.open_file(path) as stream:
-        while chunk := stream.read(COPY_BYTES):
-            digest.update(chunk)
-        if not signature.same_as(Signature.of(os.fstat(stream.fileno()))):
-            raise _NeedsWhole
-    return _row(Entry(EntryKind.FILE, signature.mode, digest.hexdigest()), signature, read_at_ns)
+    signature, entry = look_at(tree, path)
+    if signature is None or entry is None:
+        return None
+    return Row(entry) if entry.kind is EntryKind.DIRECTORY else _row(entry, signature, read_at_ns)
 
 
 def _row(entry: Entry, signature: Signature, read_at_ns: int) -> Row:

@@ -5,19 +5,17 @@ the plan saw it is left alone and reported. Deletions come first, deepest first;
 top; the permission bits of directories last, so that a read-only one does not stand in the way of its own content.
 """
 
-import hashlib
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from engine.checkpoints.scan import blob_oid
+from engine.checkpoints.standing import look_at
 from engine.errors import StoreDamaged
 from engine.host.files import ContentChanged, Signature, Tree
 from engine.host.paths import PathUnsafe
 from engine.model import Action, Entry, EntryKind, PathNote
 from engine.store.journal import JournalItem
-from engine.store.reader import COPY_BYTES, ObjectReader
+from engine.store.reader import ObjectReader
 
 _CHANGED = "changed during the restore, left as it is"
 _OPEN_DIRECTORY_BITS = 0o700
@@ -136,28 +134,3 @@ def _require(item: JournalItem, signature: Signature | None, state: Entry | None
     """Go on only if what stands there is what the plan saw."""
     if state != item.now:
         raise ContentChanged(item.path, signature)
-
-
-def look_at(tree: Tree, path: str) -> tuple[Signature | None, Entry | None]:
-    """Return what stands at a path now, its content read; a FIFO, socket or device is no entry but has a signature.
-
-    Raises:
-        ContentChanged: it changed while it was read, or is nothing that a checkpoint holds.
-        OSError: it cannot be read.
-    """
-    signature = tree.signature(path)
-    if signature is None:
-        return None, None
-    if signature.is_directory:
-        return signature, Entry(EntryKind.DIRECTORY, signature.mode, None)
-    if signature.is_link:
-        return signature, Entry(EntryKind.SYMLINK, 0o777, blob_oid(tree.read_link(path)))
-    if not signature.is_file:
-        raise ContentChanged(path, signature)
-    digest = hashlib.sha1(b"blob %d\0" % signature.size, usedforsecurity=False)
-    with tree.open_file(path) as stream:
-        while chunk := stream.read(COPY_BYTES):
-            digest.update(chunk)
-        if not signature.same_as(Signature.of(os.fstat(stream.fileno()))):
-            raise ContentChanged(path, signature)
-    return signature, Entry(EntryKind.FILE, signature.mode, digest.hexdigest())
