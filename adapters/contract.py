@@ -2,7 +2,7 @@
 
 An adapter turns platform events into `Inbound` values, hands each to ``receive`` and acknowledges it to the platform
 only after ``receive`` has returned, renders `Outbound` values within its platform's limits, and never keeps state that
-a restart would lose.
+a restart would lose. Who may do what is not its business: it hands on everything, and shows what `Reception` says.
 """
 
 from collections.abc import Awaitable, Callable
@@ -38,11 +38,30 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """A file that a person sent and that is not fetched before it is known that they are admitted.
+
+    ``size_bytes`` is what the platform says of it, if it does. ``fetch`` may be called once and raises `SendFailed`.
+    """
+
+    name: str
+    size_bytes: int | None
+    fetch: Callable[[], Awaitable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
 class Button:
-    """A choice below a message; pressing it has the meaning of sending ``command``."""
+    """A choice below a message; pressing it has the meaning of sending ``command``.
+
+    ``token`` stands for the button on the wire: at most 32 letters and digits, made when the message is stored, and
+    comes back in `Inbound.pressed`. An adapter without buttons shows what to type. ``confirm`` is the question that a
+    platform with dialogues asks first.
+    """
 
     label: str
     command: str
+    token: str = ""
+    confirm: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +74,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """One message from a person.
+    """One message from a person, or one press of a button.
 
     ``event_id`` is the platform's own and is the same when the platform delivers it again. ``user`` is the platform's
-    stable id.
+    stable id of the person, ``circles`` those of what they speak in and may be admitted by: a group, a team. A message
+    in a group that names the bot, answers it or is a command for it is ``addressed``; one to the bot alone always is.
+    Names of the bot are taken out of ``text``, and commands for other bots are not handed on. ``pressed`` is a button's
+    token; ``text`` is empty then.
     """
 
     place: Place
@@ -67,6 +89,32 @@ class Inbound:
     text: str
     edited: bool = False
     files: tuple[Attachment, ...] = ()
+    offered: tuple[Offered, ...] = ()
+    circles: tuple[str, ...] = ()
+    addressed: bool = True
+    pressed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reception:
+    """What became of an `Inbound` at once.
+
+    ``notice`` is for this person alone and is not stored: a refusal, a code to be admitted with, a stale button. Where
+    a platform can it is shown to nobody else. ``spent`` says that the buttons of the message pressed have had their
+    use.
+    """
+
+    notice: str | None = None
+    spent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MenuEntry:
+    """A command as a platform's menu shows it."""
+
+    name: str
+    summary: str
+    admin_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +142,19 @@ class SendFailed(Exception):
         super().__init__(reason)
 
 
-Receive = Callable[[Inbound], Awaitable[None]]
+class ConnectionFailed(Exception):
+    """An adapter cannot reach its platform or is refused by it.
+
+    ``reason`` names what to do where a person has to; ``permanent`` says that trying again is of no use.
+    """
+
+    def __init__(self, reason: str, *, permanent: bool) -> None:
+        self.reason = reason
+        self.permanent = permanent
+        super().__init__(reason)
+
+
+Receive = Callable[[Inbound], Awaitable[Reception]]
 
 
 class Adapter(Protocol):
@@ -105,10 +165,24 @@ class Adapter(Protocol):
         """The key of this adapter in configuration and database."""
         ...
 
+    @property
+    def has_buttons(self) -> bool:
+        """Whether people can press `Button`s here; where not, they are told what to type."""
+        ...
+
+    @property
+    def connected(self) -> bool:
+        """Whether messages are being taken in now."""
+        ...
+
     async def run(self, receive: Receive) -> None:
         """Take in messages until cancelled or until the platform has no more to give.
 
-        ``receive`` returns once the message is stored; only then may it be acknowledged.
+        ``receive`` returns once the message is stored or refused; only then may it be acknowledged. Short troubles of
+        the network are the adapter's own to overcome.
+
+        Raises:
+            ConnectionFailed: messages cannot be taken in; the caller starts it again later unless it is permanent.
         """
         ...
 

@@ -20,7 +20,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from adapters.contract import Inbound, Outbound, Part, Place
+from adapters.contract import Inbound, Outbound, Part, Place, Reception
 from gateway.delivery import Delivery
 from gateway.state.inbox import Inbox, Received
 from gateway.state.patience import until_stored
@@ -125,7 +125,7 @@ class Hub:
         self._idle = anyio.Event()
         self._idle.set()
 
-    async def receive(self, inbound: Inbound) -> None:
+    async def receive(self, inbound: Inbound) -> Reception:
         """Take a message in; it is stored once this returns, and handled later, once.
 
         Raises:
@@ -136,6 +136,7 @@ class Hub:
         # No await from here: messages are queued in the order in which they were stored.
         if inbox_id is not None and self._group is not None:
             self._queue(self._group, inbound.place, _Waiting(inbox_id, inbound.event_id, manner))
+        return Reception()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Handle messages until cancelled, beginning with those that were stored and never begun.

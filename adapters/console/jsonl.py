@@ -42,6 +42,16 @@ class JsonLines:
         self._speaker = speaker
         self._pending = Pending()
 
+    @property
+    def has_buttons(self) -> bool:
+        """People type here."""
+        return False
+
+    @property
+    def connected(self) -> bool:
+        """A console is there as long as its process."""
+        return True
+
     async def run(self, receive: Receive) -> None:
         """Take in lines until the input ends and all is dealt with, or until nobody reads the output."""
         async with anyio.create_task_group() as tasks:

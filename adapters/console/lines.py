@@ -24,6 +24,16 @@ class Lines:
         self._speaker = speaker
         self._pending = Pending()
 
+    @property
+    def has_buttons(self) -> bool:
+        """People type here."""
+        return False
+
+    @property
+    def connected(self) -> bool:
+        """A console is there as long as its process."""
+        return True
+
     async def run(self, receive: Receive) -> None:
         """Take in one line after another until the input ends or nobody reads the output."""
         while not self._writer.gone.is_set():

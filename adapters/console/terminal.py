@@ -81,6 +81,16 @@ class Terminal:
             output=output,
         )
 
+    @property
+    def has_buttons(self) -> bool:
+        """People type here."""
+        return False
+
+    @property
+    def connected(self) -> bool:
+        """A console is there as long as its process."""
+        return True
+
     async def run(self, receive: Receive) -> None:
         """Ask for one message after another until Ctrl-D; a running turn does not keep the prompt from opening."""
         async with anyio.create_task_group() as tasks:
