@@ -163,5 +163,40 @@ _FIRST = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_CONVERSATION = (
+    "ALTER TABLE sessions ADD COLUMN inbox_id INTEGER REFERENCES inbox (id) ON DELETE SET NULL",
+    "CREATE INDEX sessions_by_inbox ON sessions (inbox_id) WHERE inbox_id IS NOT NULL",
+    "ALTER TABLE restores ADD COLUMN retries INTEGER REFERENCES turns (id)",
+    """
+    CREATE TABLE compactions (
+        id INTEGER PRIMARY KEY,
+        session_id TEXT NOT NULL REFERENCES sessions (id),
+        turn_id INTEGER NOT NULL REFERENCES turns (id),
+        summary TEXT NOT NULL,
+        made_by TEXT NOT NULL,
+        created_at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX compactions_by_session ON compactions (session_id)",
+    """
+    CREATE TABLE approvals (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        turn_id INTEGER NOT NULL REFERENCES turns (id),
+        chat_id INTEGER NOT NULL REFERENCES chats (id),
+        tool TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied', 'expired', 'closed')),
+        answered_by TEXT,
+        answer_inbox_id INTEGER REFERENCES inbox (id) ON DELETE SET NULL,
+        asked_at TEXT NOT NULL,
+        answered_at TEXT
+    )
+    """,
+    "CREATE INDEX approvals_by_turn ON approvals (turn_id)",
+    "CREATE INDEX approvals_by_inbox ON approvals (answer_inbox_id) WHERE answer_inbox_id IS NOT NULL",
+    "CREATE INDEX approvals_pending ON approvals (chat_id, id) WHERE state = 'pending'",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CONVERSATION)
 """Every step, oldest first; the format's number is how many there are."""
