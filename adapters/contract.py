@@ -79,8 +79,8 @@ class Inbound:
     ``event_id`` is the platform's own and is the same when the platform delivers it again. ``user`` is the platform's
     stable id of the person, ``circles`` those of what they speak in and may be admitted by: a group, a team. A message
     in a group that names the bot, answers it or is a command for it is ``addressed``; one to the bot alone always is.
-    Names of the bot are taken out of ``text``, and commands for other bots are not handed on. ``pressed`` is a button's
-    token; ``text`` is empty then.
+    ``private`` is a chat that nobody but this person and the bot can read. Names of the bot are taken out of ``text``,
+    and commands for other bots are not handed on. ``pressed`` is a button's token; ``text`` is empty then.
     """
 
     place: Place
@@ -93,6 +93,7 @@ class Inbound:
     circles: tuple[str, ...] = ()
     addressed: bool = True
     pressed: str | None = None
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ class Reception:
     """What became of an `Inbound` at once.
 
     ``notice`` is for this person alone and is not stored: a refusal, a code to be admitted with, a stale button. Where
-    a platform can it is shown to nobody else. ``spent`` says that the buttons of the message pressed have had their
-    use.
+    a platform can it is shown to nobody else. With a notice the message was not taken in, and `Adapter.finished` is not
+    called for it. ``spent`` says that the buttons of the message pressed have had their use.
     """
 
     notice: str | None = None

@@ -198,5 +198,59 @@ _CONVERSATION = (
     "CREATE INDEX approvals_pending ON approvals (chat_id, id) WHERE state = 'pending'",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CONVERSATION)
+_ACCESS = (
+    "ALTER TABLE inbox ADD COLUMN circles TEXT NOT NULL DEFAULT '[]'",
+    "ALTER TABLE inbox ADD COLUMN pressed TEXT",
+    """
+    CREATE TABLE admissions (
+        adapter TEXT NOT NULL,
+        user TEXT NOT NULL,
+        role TEXT NOT NULL CHECK (role IN ('admin', 'user')),
+        chat TEXT NOT NULL,
+        admitted_by TEXT NOT NULL,
+        admitted_at TEXT NOT NULL,
+        told_at TEXT,
+        PRIMARY KEY (adapter, user)
+    )
+    """,
+    "CREATE INDEX admissions_untold ON admissions (adapter) WHERE told_at IS NULL",
+    """
+    CREATE TABLE pairing_codes (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        adapter TEXT NOT NULL,
+        chat TEXT NOT NULL,
+        user TEXT NOT NULL,
+        salt BLOB NOT NULL,
+        digest BLOB NOT NULL,
+        expires_at TEXT NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE buttons (
+        token TEXT PRIMARY KEY,
+        adapter TEXT NOT NULL,
+        chat TEXT NOT NULL,
+        command TEXT NOT NULL,
+        person TEXT,
+        answers INTEGER,
+        outbox_id INTEGER,
+        once INTEGER NOT NULL DEFAULT 0,
+        batch TEXT,
+        spent_by TEXT,
+        made_at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX buttons_by_batch ON buttons (batch) WHERE batch IS NOT NULL",
+    "CREATE INDEX buttons_by_age ON buttons (made_at)",
+    """
+    CREATE TABLE lists_answered (
+        inbox_id INTEGER PRIMARY KEY,
+        root TEXT NOT NULL,
+        ids TEXT NOT NULL,
+        shown_at TEXT NOT NULL
+    )
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CONVERSATION, _ACCESS)
 """Every step, oldest first; the format's number is how many there are."""
