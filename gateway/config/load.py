@@ -18,7 +18,10 @@ from gateway.home import Home
 COMMAND_LINE = "the command line"
 OF_THE_STORE = frozenset({"max_total_size_mb", "min_interval_hours"})
 """Checkpoint keys that no workspace can have for itself."""
-_SPEAKABLE = frozenset({"checkpoints", "approvals", "default_workspace", "logs", "mode", "kind", "allow"})
+_SPEAKABLE = frozenset(
+    {"checkpoints", "approvals", "default_workspace", "logs", "mode", "kind", "button_days"}
+    | {"allow", "allow_groups", "admins", "groups", "max_attachment_mb"}
+)
 """Keys whose wrong value an error may quote; at any other it may be a secret in the wrong place."""
 
 

@@ -53,6 +53,13 @@ def _workspace_name(value: str) -> str:
 Count = Annotated[int, BeforeValidator(_number), Field(gt=0, le=LARGEST_NUMBER)]
 Amount = Annotated[float, BeforeValidator(_number), Field(gt=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
 Interval = Annotated[float, BeforeValidator(_number), Field(ge=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
+TelegramId = Annotated[int, BeforeValidator(_number)]
+SlackId = Annotated[str, Field(min_length=1)]
+AnswersInGroups = Annotated[
+    Literal["addressed", "all"],
+    Field(description="In groups, answer what names the bot or replies to it (addressed), or everything (all)."),
+]
+LargestFile = Annotated[Amount, Field(description="A larger file that somebody sends is not taken; it is said.")]
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
 Address = Annotated[str, AfterValidator(_address)]
 WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
@@ -163,9 +170,19 @@ class Telegram(Section):
         description="The bot's token; better in TAKEBACK_TELEGRAM__TOKEN_FILE.",
         examples=["123456:from-botfather"],
     )
-    allow: tuple[int, ...] = Field(
+    allow: tuple[TelegramId, ...] = Field(
         default=(), description="Numeric ids of admitted people; empty admits nobody.", examples=[[12345]]
     )
+    allow_groups: tuple[TelegramId, ...] = Field(
+        default=(),
+        description="Numeric ids of groups in which everybody is admitted; /whoami shows them.",
+        examples=[[-100123456]],
+    )
+    admins: tuple[TelegramId, ...] = Field(
+        default=(), description="Ids of people who are admitted and may admit others by /pair.", examples=[[12345]]
+    )
+    groups: AnswersInGroups = "addressed"
+    max_attachment_mb: LargestFile = 20
     mode: Literal["polling", "webhook"] = Field(default="polling", description="polling needs no public address.")
     api_base: Address = Field(default="https://api.telegram.org", description="Another Bot API server.")
 
@@ -178,9 +195,19 @@ class Slack(Section):
         default=None, description="For mode socket; begins with xapp-.", examples=["xapp-…"]
     )
     signing_secret: SecretStr | None = Field(default=None, description="For mode http.", examples=["0123abcd"])
-    allow: tuple[str, ...] = Field(
+    allow: tuple[SlackId, ...] = Field(
         default=(), description="Ids of admitted people; empty admits nobody.", examples=[["U123"]]
     )
+    allow_groups: tuple[SlackId, ...] = Field(
+        default=(),
+        description="Ids of channels or teams in which everybody is admitted; /whoami shows them.",
+        examples=[["C123", "T123"]],
+    )
+    admins: tuple[SlackId, ...] = Field(
+        default=(), description="Ids of people who are admitted and may admit others by /pair.", examples=[["U123"]]
+    )
+    groups: AnswersInGroups = "addressed"
+    max_attachment_mb: LargestFile = 20
     mode: Literal["socket", "http"] = Field(default="socket", description="socket needs no public address.")
     api_base: Address = Field(default="https://slack.com/api", description="Another Slack server.")
 
@@ -215,6 +242,7 @@ class Settings(Section):
         default="outside",
         description="Which commands of an agent wait for a person: off, outside, destructive or all.",
     )
+    button_days: Amount = Field(default=30, description="A button below a message can be pressed for so many days.")
     telegram: Telegram | None = Field(default=None, description="The Telegram bot.")
     slack: Slack | None = Field(default=None, description="The Slack app.")
     logs: Logs = Field(default=Logs(), description="The gateway's own log.")

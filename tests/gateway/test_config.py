@@ -103,6 +103,7 @@ def test_command_line_beats_environment_beats_file(home):
         ),
         ("TAKEBACK_TELEGRAM__ALLOW", "1, 2", lambda s: s.telegram.allow == (1, 2)),
         ("TAKEBACK_TELEGRAM__ALLOW", "[3]", lambda s: s.telegram.allow == (3,)),
+        ("TAKEBACK_TELEGRAM__ALLOW_GROUPS", "-100", lambda s: s.telegram.allow_groups == (-100,)),
         ("TAKEBACK_TELEGRAM__TOKEN", "new", lambda s: s.telegram.token.get_secret_value() == "new"),
         ("TAKEBACK_TELEGRAM__TOKEN", "", lambda s: s.telegram.token.get_secret_value() == "old"),
         ("TAKEBACK_LOGS__LEVEL", "debug", lambda s: s.logs.level == "debug"),
@@ -193,6 +194,9 @@ def test_a_variable_beside_its_file_form_is_refused(home, tmp_path):
             ),
         ),
         ("telegram: {token: t, allow: [me]}", "{file}:1: telegram.allow[0] must be a whole number, not 'me'"),
+        ("telegram: {token: t, admins: [true]}", "{file}:1: telegram.admins[0] must be a number"),
+        ("telegram: {token: t, groups: some}", "{file}:1: telegram.groups must be addressed or all, not 'some'"),
+        ("slack: {bot_token: t, app_token: t, admins: ['']}", "{file}:1: slack.admins[0] must not be empty, not ''"),
         ("slack: {bot_token: t}", "{file}:1: slack needs the key app_token when its mode is socket"),
         (
             "telegram: {token: t, api_base: 'ftp://x'}",
