@@ -164,6 +164,10 @@ class Hub:
         line = self._lines.get(place)
         return len(line.queue) if line is not None else 0
 
+    def waiting_in_all(self) -> int:
+        """Count every chat's messages that have not been begun."""
+        return sum(len(line.queue) for line in self._lines.values())
+
     async def _manner(self, inbound: Inbound) -> Manner:
         try:
             return await self._handler.manner(inbound)

@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Adapter, Outbound, Place, SendFailed
+from gateway.measures import Note, ReplyDelayed, ReplyLost, ReplySent, unnoted
 from gateway.state.clock import Clock, utc_now
 from gateway.state.outbox import Outbox, Reply
 from gateway.state.patience import until_stored
@@ -54,7 +55,9 @@ class Delivery:
         *,
         clock: Clock = utc_now,
         first_delay_s: float = 1.0,
+        note: Note = unnoted,
     ) -> None:
+        self._note = note
         self._outbox = outbox
         self._adapters = {adapter.name: adapter for adapter in adapters}
         self._clock = clock
@@ -183,13 +186,16 @@ class Delivery:
             await self._not_sent(reply, f"{type(error).__name__}: {error}", None, again=True)
         else:
             await until_stored(lambda: self._outbox.sent(reply.id))
+            self._note(ReplySent(reply.message.place.adapter))
 
     async def _not_sent(self, reply: Reply, reason: str, delay_s: float | None, *, again: bool) -> None:
         now = self._clock()
         if not again or now - reply.created_at > GIVE_UP_AFTER:
             _log.error("a reply was given up after %d attempts", reply.attempts + 1, extra=_about(reply))
             await until_stored(lambda: self._outbox.failed(reply.id, reason))
+            self._note(ReplyLost(reply.message.place.adapter))
             return
+        self._note(ReplyDelayed(reply.message.place.adapter))
         until = now + timedelta(seconds=self._delay_s(reply.attempts) if delay_s is None else delay_s)
         await until_stored(lambda: self._outbox.postpone(reply.id, until=until, error=reason))
 

@@ -16,6 +16,7 @@ from engine.errors import EngineError
 from engine.model import ToolCall, Workspace
 from gateway.agents.base import Agent, TurnContext
 from gateway.delivery import Delivery
+from gateway.measures import Note, TurnEnded, unnoted
 from gateway.offload import Offload
 from gateway.receipts import receipt
 from gateway.render import Reply, say
@@ -66,6 +67,7 @@ class _Running:
     ended: anyio.Event = field(default_factory=anyio.Event)
     turn: Turn | None = None
     stopped: bool = False
+    began: float = 0.0
 
 
 class TurnRunner:
@@ -79,18 +81,24 @@ class TurnRunner:
         writers: Writers,
         *,
         max_turns: int = MAX_TURNS,
+        note: Note = unnoted,
     ) -> None:
         self._memory = memory
         self._offload = offload
         self._delivery = delivery
         self._writers = writers
         self._slots = anyio.CapacityLimiter(max_turns)
+        self._note = note
         self._running: dict[Place, _Running] = {}
 
     def running(self, place: Place) -> Turn | None:
         """Return the turn that runs in a chat now; ``None`` also while one waits for its workspace."""
         running = self._running.get(place)
         return running.turn if running is not None else None
+
+    def running_in_all(self) -> int:
+        """Count the turns that run now, in every chat."""
+        return sum(running.turn is not None for running in self._running.values())
 
     async def run(self, request: TurnRequest) -> None:
         """Run a turn to its end.
@@ -136,6 +144,7 @@ class TurnRunner:
                 running.turn = turn = await self._memory.turns.begin(
                     request.session.id, request.text, inbox_id=inbox_id
                 )
+                running.began = anyio.current_time()
         except TurnRunning:
             await self._answer(request, say("busy: another Takeback process runs a turn in this chat."))
             return
@@ -191,7 +200,7 @@ class TurnRunner:
         except EngineError as error:
             return TurnState.FAILED, (_with_receipt(f"✖ {error}", turn, toolbox),)
         except Exception as error:  # noqa: BLE001 - whatever an agent raises ends its turn, not the service
-            _log.exception("an agent failed", extra=_about(turn))
+            _log.exception("an agent failed", extra=_about(request, turn))
             words = f"✖ The agent failed ({type(error).__name__}); the log has the details. /retry tries again."
             return TurnState.FAILED, (_with_receipt(words, turn, toolbox),)
         return TurnState.FAILED if answer.failed else TurnState.DONE, answer.replies
@@ -206,7 +215,7 @@ class TurnRunner:
             await self._finish(request, turn, TurnState.INTERRUPTED, (_with_receipt(words, turn, toolbox),))
         except StateError as error:
             # The next start finds it running and stores the same.
-            _log.error("an interrupted turn was not stored: %s", error, extra=_about(turn))
+            _log.error("an interrupted turn was not stored: %s", error, extra=_about(request, turn))
             return
         # The hub, which says so of every other end, is cancelled by now. Shutting down waits for no database.
         with suppress(StateError):
@@ -221,6 +230,9 @@ class TurnRunner:
             await self._memory.turns.finish(turn.id, state, replies=messages, inbox_id=received.id)
 
         await (store() if state is TurnState.INTERRUPTED else until_stored(store))
+        seconds = anyio.current_time() - self._running[request.place].began
+        self._note(TurnEnded(state.value, seconds))
+        _log.info("a turn ended", extra={**_about(request, turn), "state": state.value, "seconds": round(seconds, 3)})
         self._delivery.wake(request.place)
 
     async def _say(self, request: TurnRequest, turn: Turn, reply: Reply) -> None:
@@ -254,6 +266,7 @@ class TurnRunner:
             call,
             turn_id=turn.id,
             show=partial(self._delivery.progress, request.place),
+            note=self._note,
         )
 
 
@@ -270,5 +283,6 @@ def _with_receipt(words: str, turn: Turn, toolbox: Toolbox) -> Reply:
     return Reply((Part(f"{words}\n" if parts else words), *parts), buttons=buttons)
 
 
-def _about(turn: Turn) -> dict[str, object]:
-    return {"session": turn.session_id, "turn": turn.id}
+def _about(request: TurnRequest, turn: Turn) -> dict[str, object]:
+    place = request.place
+    return {"adapter": place.adapter, "chat": place.chat, "session": turn.session_id, "turn": turn.id}

@@ -121,6 +121,17 @@ class Database:
         rows = await self.fetch_all(sql, *parameters)
         return rows[0] if rows else None
 
+    async def prove_writable(self) -> None:
+        """Write what is there already, so that a page goes to the disk.
+
+        Raises:
+            DatabaseUnusable: it could not be written.
+            DatabaseDamaged: the file turned out to be unsound.
+        """
+        async with self.transaction(durable=False) as tx:
+            row = await tx.fetch_one("PRAGMA user_version")
+            await tx.execute(f"PRAGMA user_version = {int(row[0]) if row is not None else 0}")
+
     async def check(self) -> list[str]:
         """What is unsound in the file, as sentences; empty when all is well. Reads every page."""
         found = [str(row[0]) for row in await self.fetch_all("PRAGMA integrity_check")]

@@ -79,6 +79,13 @@ class Outbox:
         """Give a reply up for good, keeping why; its content stays for a look."""
         await self._settle(reply_id, "failed", error)
 
+    async def waiting(self) -> int:
+        """Count this process's replies that are neither sent nor given up."""
+        row = await self._database.fetch_one(
+            "SELECT count(*) AS waiting FROM outbox WHERE state = 'pending' AND owner = ?", self._instance.id
+        )
+        return 0 if row is None else int(row["waiting"])
+
     async def postpone(self, reply_id: int, *, until: datetime, error: str) -> None:
         """Note a failed attempt and when the next may be made."""
         async with self._database.transaction() as tx:
