@@ -32,14 +32,15 @@ class WorkspaceRule:
 class PrunePolicy:
     """What may be dropped; ``None`` is no limit.
 
-    ``live_sessions`` are the hashes of the sessions that still exist; their baselines stay (``None``: all stay).
+    ``ended_sessions`` are the hashes of sessions that are over; their baselines go. Whatever else there is stays: a
+    session that has begun since nobody knows yet.
     ``orphans`` is what a person was shown and agreed to. ``rules`` override by workspace hash. ``dry_run`` only plans.
     """
 
     retention_days: float | None = 7.0
     max_snapshots: int | None = 20
     max_size_bytes: int | None = _DEFAULT_CAP_BYTES
-    live_sessions: frozenset[str] | None = None
+    ended_sessions: frozenset[str] = frozenset()
     orphans: OrphanPreview | None = None
     rules: Mapping[str, WorkspaceRule] = field(default_factory=lambda: MappingProxyType({}))
     dry_run: bool = False
@@ -214,9 +215,9 @@ def droppable(facts: WorkspaceFacts) -> list[HeldRef]:
 
 
 def _plan_sessions(facts: WorkspaceFacts, policy: PrunePolicy) -> list[Decision]:
-    if policy.live_sessions is None or facts.in_use is not None:
+    if facts.in_use is not None:
         return []
-    ended = [name for name in facts.sessions if name not in policy.live_sessions]
+    ended = [name for name in facts.sessions if name in policy.ended_sessions]
     return [
         Decision(Rule.SESSION, Target.BASELINE, name, "its session has ended", facts.hash, facts.workdir)
         for name in ended

@@ -116,7 +116,7 @@ def test_baseline_of_a_live_session_survives_all_other_history(kit: Kit):
     kit.turns(app, 1)
     kit.age(app, 30)
 
-    report = prune(kit.store, PrunePolicy(live_sessions=frozenset({"live"})), now=NOW)
+    report = prune(kit.store, PrunePolicy(ended_sessions=frozenset({"ended"})), now=NOW)
 
     assert report.outcome is Outcome.DONE
     assert kit.refs(app) == ["base", "sessions/live"]

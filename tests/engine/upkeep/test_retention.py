@@ -126,7 +126,7 @@ def test_workspace_may_override_the_rules():
 def test_ended_session_loses_its_baseline_and_a_live_one_does_not():
     facts = replace(workspace(), sessions={"s1": "c1", "s2": "c2"})
 
-    policy = PrunePolicy(live_sessions=frozenset({"s2"}))
+    policy = PrunePolicy(ended_sessions=frozenset({"s1"}))
 
     assert dropped(facts, policy=policy) == [(Rule.SESSION, Target.BASELINE, "s1")]
     assert dropped(facts) == []
@@ -135,7 +135,7 @@ def test_ended_session_loses_its_baseline_and_a_live_one_does_not():
 def test_old_workspace_with_a_live_session_loses_its_checkpoints_only():
     facts = replace(workspace(days=30, checkpoints=1), sessions={"s1": "c1", "s2": "c2"})
 
-    policy = PrunePolicy(live_sessions=frozenset({"s2"}))
+    policy = PrunePolicy(ended_sessions=frozenset({"s1"}))
 
     assert dropped(facts, policy=policy) == [
         (Rule.RETENTION, Target.CHECKPOINT, "app1"),
@@ -252,10 +252,10 @@ facts_of_any_kind = st.builds(
 @given(
     workspaces=st.lists(facts_of_any_kind, max_size=3, unique_by=lambda facts: facts.hash),
     most=st.integers(0, 5),
-    live=st.sampled_from([None, frozenset[str](), frozenset({"s1"})]),
+    ended=st.sampled_from([frozenset[str](), frozenset({"s1"}), frozenset({"s1", "s2"})]),
 )
-def test_no_policy_ever_drops_what_must_stay(workspaces: list[WorkspaceFacts], most: int, live: frozenset[str] | None):
-    policy = PrunePolicy(max_snapshots=most, live_sessions=live)
+def test_no_policy_ever_drops_what_must_stay(workspaces: list[WorkspaceFacts], most: int, ended: frozenset[str]):
+    policy = PrunePolicy(max_snapshots=most, ended_sessions=ended)
 
     plan = plan_prune(workspaces, (), policy, NOW)
     order = size_order(workspaces, 0)
@@ -268,10 +268,9 @@ def test_no_policy_ever_drops_what_must_stay(workspaces: list[WorkspaceFacts], m
             assert facts.state is State.LIVE
         if item.target is Target.WORKSPACE:
             assert facts.in_use is None
-            assert not (facts.sessions.keys() if live is None else facts.sessions.keys() & live)
+            assert not facts.sessions.keys() - ended
         if item.target is Target.BASELINE:
-            assert live is not None
-            assert item.name not in live
+            assert item.name in ended
     for facts in workspaces:
         by_size = [item for item in order if item.workspace == facts.hash]
         assert not facts.checkpoints or len(by_size) < len(facts.checkpoints)
