@@ -37,6 +37,7 @@ from engine.model import (
     ToolCall,
     ToolResult,
     TurnRef,
+    Understanding,
     Workspace,
 )
 from engine.restore.restores import OwnDirectories, Request, Restores
@@ -167,6 +168,10 @@ class Engine:
             timeout_s: longest run in seconds; ``None`` for the backend's own limit.
         """
         return self._toolbox.terminal(call, command, on_output=on_output, timeout_s=timeout_s)
+
+    def understand(self, workspace: Workspace, command: str) -> Understanding:
+        """Say what a command would do, without running anything; links are followed to where they lead now."""
+        return self._toolbox.understand(workspace, command)
 
     def stop(self, operation: str) -> bool:
         """End what runs under an operation id and refuse whatever it would still write; whether it was running."""

@@ -148,6 +148,30 @@ class Change:
     after: Entry | None
 
 
+class Verdict(StrEnum):
+    """What a command does to files, as far as its text can tell."""
+
+    READ_ONLY = "read-only"
+    DESTRUCTIVE = "destructive"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """What a command would do if it ran.
+
+    ``paths`` are the paths it names, as the program would see them: quotes gone, relative ones left relative, a glob
+    left as its pattern. ``outside`` are those of them that lie outside the workspace, and, unless the command is
+    read-only, the text of each word that is used as a path but cannot be known before the command runs.
+    """
+
+    verdict: Verdict
+    reason: str
+    paths: tuple[str, ...]
+    outside: tuple[str, ...]
+    background: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """What every tool needs to know: where, for whom, whether checkpoints are on, and the id ``Engine.stop`` takes."""

@@ -5,6 +5,7 @@ ok; nothing is raised for it.
 """
 
 import codecs
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,11 +17,11 @@ from engine.errors import ToolRefused
 from engine.guard import After, Before, Guard
 from engine.host.files import ContentChanged, Fault, Tree
 from engine.host.paths import PathUnsafe, display, resolve_inside
-from engine.model import Entry, EntryKind, ToolCall, ToolResult, Workspace
+from engine.model import Entry, EntryKind, ToolCall, ToolResult, Understanding, Verdict, Workspace
 from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths
 from engine.tools.files import prepare_write, read_file
 from engine.tools.patch import prepare_patch
-from engine.tools.shell import Understanding, Verdict, understand
+from engine.tools.shell import understand
 from engine.tools.terminal import describe
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -88,6 +89,12 @@ class Toolbox:
             return _mistake(tool, subject, error)
         return _result(after, ok=True, text=f"{tool}: {subject} written")
 
+    def understand(self, workspace: Workspace, command: str) -> Understanding:
+        """Say what a command would do, without running anything; links are followed to where they lead now."""
+        return understand(
+            command, cwd=workspace.cwd, root=workspace.root, home=self._user_home, resolve=_where_it_leads
+        )
+
     def terminal(
         self,
         call: ToolCall,
@@ -98,7 +105,7 @@ class Toolbox:
     ) -> ToolResult:
         """Run a shell command; what is not plainly read-only is captured before and after."""
         workspace = call.workspace
-        understood = understand(command, cwd=workspace.cwd, root=workspace.root, home=self._user_home)
+        understood = self.understand(workspace, command)
         named = _named_files(workspace, understood)
         decode = codecs.getincrementaldecoder("utf-8")("replace")
         try:
@@ -165,6 +172,14 @@ def _refuse_stopped(signal: StopSignal, tool: str) -> None:
 
 def _resolve(workspace: Workspace, named: str) -> str:
     return resolve_inside(workspace.root, workspace.cwd, named)
+
+
+def _where_it_leads(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        # No file can have such a name: compared as text.
+        return path
 
 
 def _named_files(workspace: Workspace, understood: Understanding) -> list[str]:

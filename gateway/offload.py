@@ -26,6 +26,7 @@ from engine.model import (
     ToolCall,
     ToolResult,
     TurnRef,
+    Understanding,
     Workspace,
 )
 
@@ -63,6 +64,10 @@ class Offload:
     async def availability(self) -> str | None:
         """Say why git cannot be used, ``None`` when it can."""
         return await self._read(self._engine.availability)
+
+    async def understand(self, workspace: Workspace, command: str) -> Understanding:
+        """Say what a command would do, without running it."""
+        return await self._read(lambda: self._engine.understand(workspace, command))
 
     async def read_file(self, call: ToolCall, path: str) -> ToolResult:
         """Run the tool of that name."""

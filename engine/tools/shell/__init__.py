@@ -5,7 +5,7 @@ unknown, why, the paths it names, those outside the workspace, and whether it as
 It runs nothing, reads no file and raises for no text. What it cannot prove harmless is unknown, never read-only.
 """
 
+from engine.model import Understanding, Verdict
 from engine.tools.shell.understanding import understand
-from engine.tools.shell.verdict import Understanding, Verdict
 
 __all__ = ["Understanding", "Verdict", "understand"]

@@ -24,6 +24,9 @@ MAX_STEPS = 20_000
 SCRIPT_STEP_CHARACTERS = 100
 """Parsing so much text counts as one more step."""
 
+SHOWN_BYTES = 200
+"""So much of a script that is not read to its end stands for the paths it may name."""
+
 
 def read_script(text: str, case: Case, where: Where, depth: int = 0) -> After:
     """Read one script; `depth` counts the scripts it stands in."""
@@ -36,6 +39,8 @@ def read_script(text: str, case: Case, where: Where, depth: int = 0) -> After:
     doubt = script.doubt or find_doubt(script)
     if doubt:
         case.findings.unknown(f"the command {doubt}")
+        # What a shell makes of it may name other paths than those that are found here.
+        case.findings.name_unknowable(shorten(text))
     return Reading(script, case, depth).run_all([script.root], where)
 
 
@@ -93,6 +98,7 @@ class Reading:
         self._case.steps += 1
         if self._case.steps > MAX_STEPS:
             self._case.findings.unknown("the command is too long or too nested to read")
+            self._case.findings.name_unknowable(shorten(self._source[:SHOWN_BYTES].decode(errors="replace")))
             return After.same(where)
         handler = self._handlers.get(node.type)
         if handler is None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+from engine.model import Understanding
 from engine.tools.shell.commands import Case
 from engine.tools.shell.places import Workspace, join
 from engine.tools.shell.reading import read_script
-from engine.tools.shell.verdict import Findings, Understanding
+from engine.tools.shell.verdict import Findings
 
 
 def understand(

@@ -5,36 +5,12 @@ the reason kept is the first one of the highest rank.
 """
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from engine.model import Understanding, Verdict
 from engine.tools.shell.places import Where, Workspace, is_device
 from engine.tools.shell.words import Word
 
 REASON_LENGTH = 160  # a reason is one line in a chat
-
-
-class Verdict(StrEnum):
-    """What a command does to files, as far as its text can tell."""
-
-    READ_ONLY = "read-only"
-    DESTRUCTIVE = "destructive"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Understanding:
-    """What a command would do if it ran.
-
-    `paths` are the paths it names, as the program would see them: quotes gone, relative ones left relative, a glob
-    left as its pattern. `outside` are those of them that lie outside the workspace, and, unless the command is
-    read-only, the text of each word that is used as a path but cannot be known before the command runs.
-    """
-
-    verdict: Verdict
-    reason: str
-    paths: tuple[str, ...]
-    outside: tuple[str, ...]
-    background: bool
 
 
 _RANK = {Verdict.READ_ONLY: 0, Verdict.UNKNOWN: 1, Verdict.DESTRUCTIVE: 2}
