@@ -19,7 +19,17 @@ COMMAND_LINE = "the command line"
 OF_THE_STORE = frozenset({"max_total_size_mb", "min_interval_hours"})
 """Checkpoint keys that no workspace can have for itself."""
 _SPEAKABLE = frozenset(
-    {"checkpoints", "approvals", "default_workspace", "logs", "mode", "kind", "button_days"}
+    {
+        "checkpoints",
+        "approvals",
+        "default_workspace",
+        "logs",
+        "mode",
+        "kind",
+        "button_days",
+        "session_idle_days",
+        "http",
+    }
     | {"allow", "allow_groups", "admins", "groups", "max_attachment_mb"}
 )
 """Keys whose wrong value an error may quote; at any other it may be a secret in the wrong place."""

@@ -4,6 +4,7 @@ The descriptions are the documentation: the example file and what ``gateway init
 Secrets are ``SecretStr``, so that no ``repr`` shows them.
 """
 
+import ipaddress
 import os
 import re
 from typing import Annotated, Literal, Self
@@ -52,6 +53,7 @@ def _workspace_name(value: str) -> str:
 
 Count = Annotated[int, BeforeValidator(_number), Field(gt=0, le=LARGEST_NUMBER)]
 Amount = Annotated[float, BeforeValidator(_number), Field(gt=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
+Port = Annotated[int, BeforeValidator(_number), Field(ge=0, le=65535)]
 Interval = Annotated[float, BeforeValidator(_number), Field(ge=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
 TelegramId = Annotated[int, BeforeValidator(_number)]
 SlackId = Annotated[str, Field(min_length=1)]
@@ -227,6 +229,31 @@ class Logs(Section):
     format: Literal["text", "json"] = Field(default="text", description="text for people, json for collectors.")
 
 
+class Http(Section):
+    """Where the running service shows how it is: /healthz, /readyz, and /metrics for Prometheus."""
+
+    port: Port | None = Field(
+        default=None,
+        description="The port; 0 takes any free one, which the log names. Not set: nothing is served.",
+        examples=[9471],
+    )
+    host: str = Field(default="127.0.0.1", description="The address of this machine to listen on.")
+    public: bool = Field(
+        default=False,
+        description="Allows a host that other machines can reach. Whoever reaches it may look: there is no password.",
+    )
+
+    @model_validator(mode="after")
+    def _host_is_allowed(self) -> Self:
+        try:
+            loopback = self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            raise ValueError("has a host that is no IP address; use 127.0.0.1") from None
+        if not (loopback or self.public):
+            raise ValueError("has a host that other machines can reach; allow that with public: true")
+        return self
+
+
 class Settings(Section):
     """The whole configuration."""
 
@@ -243,9 +270,15 @@ class Settings(Section):
         description="Which commands of an agent wait for a person: off, outside, destructive or all.",
     )
     button_days: Amount = Field(default=30, description="A button below a message can be pressed for so many days.")
+    session_idle_days: Amount = Field(
+        default=30,
+        description="A session in which nothing is said for so many days ends; the next message begins another. "
+        "Nothing is deleted but what /diff session compares with.",
+    )
     telegram: Telegram | None = Field(default=None, description="The Telegram bot.")
     slack: Slack | None = Field(default=None, description="The Slack app.")
     logs: Logs = Field(default=Logs(), description="The gateway's own log.")
+    http: Http = Field(default=Http(), description="Where the running service shows how it is; loopback only.")
 
     @model_validator(mode="after")
     def _default_is_known(self) -> Self:

@@ -202,6 +202,12 @@ def test_a_variable_beside_its_file_form_is_refused(home, tmp_path):
             "telegram: {token: t, api_base: 'ftp://x'}",
             "{file}:1: telegram.api_base must begin with http:// or https://",
         ),
+        (
+            "http: {host: 0.0.0.0}",
+            "{file}:1: http has a host that other machines can reach; allow that with public: true",
+        ),
+        ("http: {host: example.org}", "{file}:1: http has a host that is no IP address; use 127.0.0.1"),
+        ("http: {port: 65536}", "{file}:1: http.port must not be greater than 65535, not '65536'"),
         ("a: [1\nb: c", "{file}, line 2, column 2: YAML syntax: expected ',' or ']', but got ':'"),
         ("approvals: off\napprovals: all", "{file}:2: approvals stands twice"),
         ("1: x", "{file}:1: a key must be a word; put it in quotes"),
