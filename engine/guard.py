@@ -48,22 +48,24 @@ _MOST_NAMED_PATHS = 400
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The state before a tool: its capture, the checkpoint that covers it so far, and what to say."""
+    """The state before a tool: its capture, the checkpoint that covers it so far, what to say, how long that took."""
 
     captured: Captured | None
     checkpoint: Held | None
     reason: str
     notes: tuple[str, ...] = ()
+    took_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """What a tool changed."""
+    """What a tool changed; ``took_s`` is how long guarding it took, before and after."""
 
     changes: tuple[Change, ...] = ()
     checkpoint: Checkpoint | None = None
     stats: ChangeStats | None = None
     notes: tuple[str, ...] = ()
+    took_s: float = 0.0
 
 
 class Guard:
@@ -102,13 +104,15 @@ class Guard:
         """
         if not call.guarded or time.monotonic() < self._retry_at:
             return Before(None, None, reason)
+        began = time.monotonic()
         try:
             with self._store.use(call.workspace, "a checkpoint"):
                 before = self._before(call, reason, named, writes, checkpoint=checkpoint)
         except (EngineError, OSError, ValueError) as error:
-            return Before(None, None, reason, self._say_failure(call, error))
+            notes = self._say_failure(call, error)
+            return Before(None, None, reason, notes, time.monotonic() - began)
         self._said.pop(call.turn.chat, None)
-        return before
+        return replace(before, took_s=time.monotonic() - began)
 
     def _say_failure(self, call: ToolCall, error: Exception) -> tuple[str, ...]:
         """Log why no checkpoint was taken and say it to the chat, once for as long as it stays the same."""
@@ -149,15 +153,17 @@ class Guard:
     def after(self, call: ToolCall, before: Before, named: Sequence[str], *, only_named: bool = False) -> After:
         """Capture the state after a tool and note what it changed; ``only_named`` says that it touched nothing else."""
         if before.captured is None:
-            return After(notes=before.notes)
+            return After(notes=before.notes, took_s=before.took_s)
+        began = time.monotonic()
         try:
             with self._store.use(call.workspace, "a checkpoint"):
-                return self._after(call, before, before.captured, named, only_named=only_named)
+                after = self._after(call, before, before.captured, named, only_named=only_named)
         except (EngineError, OSError, ValueError) as error:
             _LOG.warning("what a tool changed could not be noted: %s", error)
             note = f"what this changed could not be noted, so it counts as edited by hand: {error}"
             taken = before.checkpoint.checkpoint if before.checkpoint else None
-            return After(checkpoint=taken, notes=(*before.notes, note))
+            after = After(checkpoint=taken, notes=(*before.notes, note))
+        return replace(after, took_s=before.took_s + time.monotonic() - began)
 
     def _after(
         self, call: ToolCall, before: Before, state: Captured, named: Sequence[str], *, only_named: bool

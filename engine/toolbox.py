@@ -216,4 +216,4 @@ def _mistake(tool: str, subject: str, error: Exception) -> ToolResult:
 
 
 def _result(after: After, *, ok: bool, text: str, exit_code: int | None = None) -> ToolResult:
-    return ToolResult(ok, text, after.notes, after.checkpoint, after.changes, after.stats, exit_code)
+    return ToolResult(ok, text, after.notes, after.checkpoint, after.changes, after.stats, exit_code, after.took_s)

@@ -12,6 +12,7 @@ import anyio.lowlevel
 
 from engine.errors import EngineError
 from engine.model import ToolCall, ToolResult
+from gateway.measures import Note, ToolGuarded, unnoted
 from gateway.offload import Offload
 from gateway.render import one_line
 from gateway.state.messages import Messages
@@ -43,7 +44,9 @@ class Toolbox:
         *,
         turn_id: int,
         show: Callable[[str], None],
+        note: Note = unnoted,
     ) -> None:
+        self._note = note
         self.results: list[ToolResult] = []
         self._messages = messages
         self._offload = offload
@@ -106,6 +109,8 @@ class Toolbox:
             raise
         result = replace(result, notes=(*notes, *result.notes))
         self.results.append(result)
+        if result.guarded_s:
+            self._note(ToolGuarded(result.guarded_s))
         checkpoint_id = result.checkpoint.id if result.checkpoint is not None else None
         await until_stored(
             lambda: self._messages.finish_call(
