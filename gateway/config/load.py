@@ -22,6 +22,9 @@ _SPEAKABLE = frozenset(
     {
         "checkpoints",
         "approvals",
+        "approvers",
+        "approval_timeout_s",
+        "history_characters",
         "default_workspace",
         "logs",
         "mode",

@@ -121,6 +121,12 @@ class Agent(Section):
         examples=["http://127.0.0.1:11434/v1"],
     )
 
+    history_characters: Annotated[Count, Field(ge=2_000)] = Field(
+        default=200_000,
+        description="What an agent remembers of a conversation. Of a longer one it gets a summary of the older turns; "
+        "nothing is deleted.",
+    )
+
     @model_validator(mode="after")
     def _model_is_named(self) -> Self:
         if self.kind == "model" and not self.model:
@@ -161,6 +167,9 @@ class Workspace(Section):
     )
     agent: Agent | None = Field(
         default=None, description="Another agent for this workspace.", examples=[{"kind": "direct"}]
+    )
+    approvals: Approvals | None = Field(
+        default=None, description="Another rule for what waits for a person here.", examples=["all"]
     )
 
 
@@ -267,7 +276,15 @@ class Settings(Section):
     agent: Agent = Field(default=Agent(), description="What answers a turn; a workspace may override it.")
     approvals: Approvals = Field(
         default="outside",
-        description="Which commands of an agent wait for a person: off, outside, destructive or all.",
+        description="Which commands of an agent wait for a person: off, outside (those that may change files and name "
+        "a path outside the workspace), destructive (all that may change files) or all (files it writes, too). "
+        "Never those that a person typed.",
+    )
+    approvers: Literal["anyone", "admins"] = Field(
+        default="anyone", description="Who may let a waiting command run: anyone admitted in its chat, or admins only."
+    )
+    approval_timeout_s: Amount = Field(
+        default=300, description="A command that waits for a person longer than this is not run."
     )
     button_days: Amount = Field(default=30, description="A button below a message can be pressed for so many days.")
     session_idle_days: Amount = Field(
@@ -327,6 +344,11 @@ class Settings(Section):
         """The agent that answers in a workspace."""
         own = self.workspaces[workspace].agent if workspace in self.workspaces else None
         return own or self.agent
+
+    def approvals_of(self, workspace: str) -> Approvals:
+        """Which commands of an agent wait for a person in a workspace."""
+        own = self.workspaces[workspace].approvals if workspace in self.workspaces else None
+        return own or self.approvals
 
     def backend_of(self, workspace: str) -> Backend:
         """Where a workspace's commands run."""
