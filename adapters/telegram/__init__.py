@@ -1,0 +1,1 @@
+"""Telegram as a chat platform: a bot, by long polling or by webhook."""

@@ -1,0 +1,102 @@
+"""The adapter for Telegram: what the contract asks for, each done by a module of its own beside this one."""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import anyio
+from aiogram.types import Update
+
+from adapters.contract import MenuEntry, Outbound, Place, Receive
+from adapters.telegram.client import Client, Link, patiently
+from adapters.telegram.menu import publish
+from adapters.telegram.places import NAME
+from adapters.telegram.polling import poll
+from adapters.telegram.progress import Progress
+from adapters.telegram.reading import Reader
+from adapters.telegram.sending import Sender
+from adapters.telegram.webhook import Webhook, listen
+
+_log = logging.getLogger(__name__)
+
+
+class Telegram:
+    """A bot on Telegram. Without a ``webhook`` it asks for updates.
+
+    ``admins`` are the ids of the people who get the whole ``menu``.
+
+    Raises:
+        TokenMalformed: the token cannot be one.
+    """
+
+    name = NAME
+    has_buttons = True
+
+    def __init__(
+        self,
+        token: str,
+        api_base: str,
+        *,
+        menu: Sequence[MenuEntry] = (),
+        admins: Sequence[int] = (),
+        webhook: Webhook | None = None,
+    ) -> None:
+        self._client = Client(token, api_base)
+        self._sender = Sender(self._client.bot)
+        self._progress = Progress(self._client.bot)
+        self._menu = menu
+        self._admins = admins
+        self._webhook = webhook
+        self._link = Link()
+
+    @property
+    def connected(self) -> bool:
+        """Whether Telegram answered last, and with what it has."""
+        return self._link.up
+
+    async def run(self, receive: Receive) -> None:
+        """Take in updates until cancelled.
+
+        Raises:
+            ConnectionFailed: Telegram gives none: the token is wrong, another program takes them, or it stays away.
+        """
+        try:
+            async with self._client.used() as bot, anyio.create_task_group() as tasks:
+                me = await patiently(bot.get_me, self._link)
+                await tasks.start(self._progress.run)
+                tasks.start_soon(publish, bot, self._menu, self._admins)
+                take = partial(self._take, Reader(bot, me), receive)
+                if self._webhook is None:
+                    await poll(bot, take, self._link)
+                else:
+                    await listen(self._webhook, bot, take, self._link)
+        finally:
+            self._link.up = False
+
+    async def send(self, message: Outbound) -> None:
+        """Send one reply."""
+        async with self._client.used():
+            await self._sender.send(message)
+
+    async def progress(self, place: Place, text: str) -> None:
+        """Show what is going on, at the pace that Telegram allows."""
+        await self._progress.show(place, text)
+
+    async def finished(self, place: Place, event_id: str) -> None:
+        """Nothing: a reply says by itself that it has come."""
+
+    async def _take(self, reader: Reader, receive: Receive, raw: Any) -> None:
+        """Hand one update on, and show what became of it at once."""
+        try:
+            event = reader.read(Update.model_validate(raw, context={"bot": self._client.bot}))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it would be wrong each time it comes
+            _log.warning("an update was not understood and is passed over: %s", type(error).__name__)
+            return
+        if event is None:
+            return
+        reception = await receive(event.inbound)
+        if event.press is not None:
+            await self._sender.answer(event, reception.notice, spent=reception.spent)
+        elif reception.notice is not None:
+            await self._sender.tell(event, reception.notice)

@@ -1,0 +1,61 @@
+"""What people see before they type: the menu of commands, and the bot's word about itself."""
+
+import logging
+import re
+from collections.abc import Sequence
+
+from aiogram import Bot
+from aiogram.types import (
+    BotCommand,
+    BotCommandScopeAllGroupChats,
+    BotCommandScopeAllPrivateChats,
+    BotCommandScopeChat,
+    BotCommandScopeUnion,
+)
+
+from adapters.contract import MenuEntry
+from adapters.telegram.client import REFUSALS, reason_of
+
+DESCRIPTION = (
+    "A coding agent whose every change can be taken back. Send it a task; /rollback brings files and conversation back"
+    " together, and keeps what you edited yourself."
+)
+SHORT_DESCRIPTION = "A coding agent whose every change can be taken back."
+
+_NAME = re.compile(r"[a-z0-9_]{1,32}")
+LONGEST_SUMMARY = 256
+"""What Telegram takes as a command: core.telegram.org/bots/api#botcommand."""
+
+_log = logging.getLogger(__name__)
+
+
+async def publish(bot: Bot, menu: Sequence[MenuEntry], admins: Sequence[int]) -> None:
+    """Set the menus of private chats, groups and each administrator; describe a bot that has no description yet.
+
+    Best effort: everything can be typed without a menu.
+    """
+    everybody = [entry for entry in menu if not entry.admin_only]
+    await _set(bot, everybody, BotCommandScopeAllPrivateChats())
+    await _set(bot, everybody, BotCommandScopeAllGroupChats())
+    if len(everybody) < len(menu):
+        for admin in admins:
+            # Refused until this person has begun a chat with the bot.
+            await _set(bot, menu, BotCommandScopeChat(chat_id=admin))
+    try:
+        if not (await bot.get_my_description()).description:
+            await bot.set_my_description(DESCRIPTION)
+            await bot.set_my_short_description(SHORT_DESCRIPTION)
+    except REFUSALS as error:
+        _log.info("the bot's description was not set: %s", reason_of(error))
+
+
+async def _set(bot: Bot, menu: Sequence[MenuEntry], scope: BotCommandScopeUnion) -> None:
+    commands = [
+        BotCommand(command=entry.name, description=entry.summary[:LONGEST_SUMMARY])
+        for entry in menu
+        if _NAME.fullmatch(entry.name)
+    ]
+    try:
+        await bot.set_my_commands(commands, scope)
+    except REFUSALS as error:
+        _log.info("the menu for %s was not set: %s", scope.type, reason_of(error))

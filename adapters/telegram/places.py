@@ -1,0 +1,47 @@
+"""Names of chats and events: what of Telegram's ids the gateway keeps, and how they are read again.
+
+A chat is ``CHAT`` or, for a topic, ``CHAT/TOPIC``; a group's id is negative. An event is ``BOT:UPDATE:MESSAGE``: an
+update keeps its id when it is delivered again, another bot's updates may have the same ids, and a reply needs the
+message.
+"""
+
+from dataclasses import dataclass
+
+from adapters.contract import Place
+
+NAME = "telegram"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the Bot API sends something. The general topic of a group has no ``topic``: it takes none."""
+
+    chat: int
+    topic: int | None = None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether it is a chat of one person with the bot."""
+        return self.chat > 0
+
+    @property
+    def place(self) -> Place:
+        """The same in the contract's words."""
+        return Place(NAME, str(self.chat) if self.topic is None else f"{self.chat}/{self.topic}")
+
+    @classmethod
+    def of(cls, place: Place) -> "Address":
+        """Read a place that was made by `place`."""
+        chat, _, topic = place.chat.partition("/")
+        return cls(int(chat), int(topic) if topic else None)
+
+
+def event_id(bot: int, update: int, message: int | None) -> str:
+    """Name an event."""
+    return f"{bot}:{update}:{message or ''}"
+
+
+def message_of(event: str | None) -> int | None:
+    """The message of an event, if it has one."""
+    number = (event or "").rpartition(":")[2]
+    return int(number) if number.isdecimal() else None

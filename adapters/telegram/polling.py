@@ -1,0 +1,124 @@
+"""Long polling: an update is confirmed, by the next question's offset, only after it has been handed on.
+
+Chats do not wait for each other: while one is still busy handing on, for a large file, Telegram is asked again from the
+oldest unconfirmed update on, and what is known already is passed over.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import anyio
+from aiogram import Bot
+from aiogram.methods import TelegramMethod
+from anyio.abc import TaskGroup
+
+from adapters.telegram.client import Link, patiently
+from adapters.telegram.reading import TAKEN_IN
+
+LONG_POLL_S = 25
+ANSWER_S = 15
+"""How much longer than it was asked to wait Telegram may take to answer."""
+
+BUSY_S = 1.0
+"""How long handing on may take before Telegram is asked again beside it."""
+
+Raw = dict[str, Any]
+
+
+class RawUpdates(TelegramMethod[list[Raw]]):
+    """``getUpdates``, with each update as it came: one that nobody understands must not cost the others."""
+
+    __returning__ = list[Raw]
+    __api_method__ = "getUpdates"
+
+    offset: int | None
+    timeout: int
+    allowed_updates: list[str]
+
+
+async def poll(bot: Bot, take: Callable[[Raw], Awaitable[None]], link: Link) -> None:
+    """Take in updates until cancelled; ``take`` returns once an update may be confirmed.
+
+    Raises:
+        ConnectionFailed: Telegram gives none.
+    """
+    # Telegram gives nothing while it has an address to deliver to.
+    await patiently(bot.delete_webhook, link)
+    async with anyio.create_task_group() as tasks:
+        intake = _Intake(tasks, take)
+        while True:
+            timeout_s = 0 if intake.busy else LONG_POLL_S
+            question = RawUpdates(offset=intake.offset, timeout=timeout_s, allowed_updates=TAKEN_IN)
+            for update in await patiently(partial(bot, question, timeout_s + ANSWER_S), link):
+                intake.add(update)
+            link.up = True
+            await intake.settle()
+
+
+class _Intake:
+    """The updates that are known, and those of them that are still being handed on: in order within a chat."""
+
+    def __init__(self, tasks: TaskGroup, take: Callable[[Raw], Awaitable[None]]) -> None:
+        self._tasks = tasks
+        self._take = take
+        self._next: int | None = None
+        self._known: set[int] = set()
+        self._open: set[int] = set()
+        self._queues: dict[object, deque[Raw]] = {}
+        self._idle = anyio.Event()
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is still being handed on."""
+        return bool(self._open)
+
+    @property
+    def offset(self) -> int | None:
+        """The oldest update that must not be confirmed yet."""
+        return min(self._open, default=self._next)
+
+    def add(self, update: Raw) -> None:
+        """Have an update handed on after those of its chat that came before it."""
+        number = int(update["update_id"])
+        if number in self._known:
+            return
+        self._known.add(number)
+        self._open.add(number)
+        self._next = number + 1
+        chat = _chat(update)
+        if chat in self._queues:
+            self._queues[chat].append(update)
+        else:
+            self._queues[chat] = deque([update])
+            self._tasks.start_soon(self._work, chat)
+
+    async def settle(self) -> None:
+        """Wait until everything is handed on, at most a moment, and forget what cannot come again."""
+        if self._open:
+            self._idle = anyio.Event()
+            with anyio.move_on_after(BUSY_S):
+                await self._idle.wait()
+        oldest = self.offset or 0
+        self._known = {number for number in self._known if number >= oldest}
+
+    async def _work(self, chat: object) -> None:
+        queue = self._queues[chat]
+        while queue:
+            update = queue.popleft()
+            await self._take(update)
+            self._open.remove(int(update["update_id"]))
+        del self._queues[chat]
+        if not self._open:
+            self._idle.set()
+
+
+def _chat(update: Raw) -> object:
+    """Whatever tells the chats apart: the id of the one that an update comes from."""
+    for kind in TAKEN_IN:
+        event = update.get(kind)
+        if isinstance(event, dict):
+            inner = event.get("message") if kind == "callback_query" else event
+            return (inner or {}).get("chat", {}).get("id")
+    return None
