@@ -28,8 +28,7 @@ class LineFormatter(logging.Formatter):
     def __init__(self, *, as_json: bool, secrets: Iterable[str] = ()) -> None:
         super().__init__()
         self._as_json = as_json
-        # The longest first, so that a secret that contains another goes as a whole.
-        self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+        self._secrets = tuple(secrets)
 
     def format(self, record: logging.LogRecord) -> str:
         """Make the line."""
@@ -39,9 +38,15 @@ class LineFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[0]:
             extra["error"] = "".join(traceback.format_exception(*record.exc_info)).rstrip()
         line = json.dumps({**head, **extra}, default=str) if self._as_json else _text(head, extra)
-        for secret in self._secrets:
-            line = line.replace(secret, HIDDEN)
-        return line
+        return hidden(line, self._secrets)
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """A text with every known secret blotted out."""
+    # The longest first, so that a secret that contains another goes as a whole.
+    for secret in sorted({secret for secret in secrets if secret}, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
 
 
 def _text(head: dict[str, str], extra: dict[str, Any]) -> str:

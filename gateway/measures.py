@@ -4,7 +4,7 @@ Whoever measures calls a `Note` with one of these. None carries content, a perso
 whoever watches the machine.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -115,6 +115,17 @@ Measure = (
     | RowsExpired
     | Ticked
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """What stands where at one moment; ``connected`` is by adapter whether messages are taken in."""
+
+    turns_running: int
+    messages_waiting: int
+    replies_waiting: int
+    connected: Mapping[str, bool]
+
 
 Note = Callable[[Measure], None]
 """Takes a measure; quick, from any thread, and never raises."""
