@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum, auto
 
 from adapters.console.attachments import AttachmentDirectory
@@ -16,6 +17,7 @@ from adapters.console.streams import LineReader, Writer
 from adapters.contract import Adapter
 from engine.api import Engine, PrunePolicy, WorkspaceRule
 from engine.errors import EngineError
+from gateway.access import rules_of
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
 from gateway.commands.table import COMMANDS
@@ -118,6 +120,8 @@ def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Serv
         home=configuration.home.path,
         engine=engine,
         adapters=(adapter,),
+        rules=rules_of(settings),
+        buttons_kept=timedelta(days=settings.button_days),
         agents=agents,
         open_workspaces=lambda offload: Workspaces(settings, offload, default),
         wishes=Wishes(speaker.place(), default if wishes.workspace else None, wishes.checkpoints),

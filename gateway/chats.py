@@ -12,7 +12,7 @@ left. What a message is, is decided once, when it arrives:
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Protocol
@@ -21,7 +21,10 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Inbound, Outbound, Part, Place, Reception
+from gateway import refusals
 from gateway.delivery import Delivery
+from gateway.door import Door
+from gateway.state.errors import ButtonSpent
 from gateway.state.inbox import Inbox, Received
 from gateway.state.patience import until_stored
 
@@ -110,6 +113,7 @@ class Hub:
         inbox: Inbox,
         delivery: Delivery,
         handler: Handler,
+        door: Door,
         *,
         moment_s: float = MOMENT_S,
         said_after_s: float = SAID_AFTER_S,
@@ -117,6 +121,7 @@ class Hub:
         self._inbox = inbox
         self._delivery = delivery
         self._handler = handler
+        self._door = door
         self._moment_s = moment_s
         self._said_after_s = said_after_s
         self._lines: dict[Place, _Line] = {}
@@ -126,17 +131,26 @@ class Hub:
         self._idle.set()
 
     async def receive(self, inbound: Inbound) -> Reception:
-        """Take a message in; it is stored once this returns, and handled later, once.
+        """Take a message in, if it passes the door; it is stored once this returns, and handled later, once.
 
         Raises:
             DatabaseUnusable: it could not be stored and must not be acknowledged.
         """
+        entry = await self._door.enter(inbound)
+        if isinstance(entry, Reception):
+            return entry
+        inbound = entry.inbound
         manner = await self._manner(inbound)
-        inbox_id = await self._inbox.accept(inbound)
+        try:
+            inbox_id = await self._inbox.accept(inbound, remarks=entry.remarks, spends=entry.spends)
+        except ButtonSpent:
+            return Reception(refusals.USED_BUTTON, spent=True)
         # No await from here: messages are queued in the order in which they were stored.
         if inbox_id is not None and self._group is not None:
             self._queue(self._group, inbound.place, _Waiting(inbox_id, inbound.event_id, manner))
-        return Reception()
+        if entry.remarks:
+            self._delivery.wake(inbound.place)
+        return Reception(spent=entry.spends is not None)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Handle messages until cancelled, beginning with those that were stored and never begun.
@@ -220,6 +234,12 @@ class Hub:
             self._tidy(place)
 
     async def _handle(self, group: TaskGroup, received: Received) -> None:
+        # Asked again: since the message was stored, its sender may have been removed.
+        role = await until_stored(lambda: self._door.role(received.inbound))
+        if role is None:
+            await self._done(received, (_words(received, refusals.REMOVED),))
+            return
+        received = replace(received, role=role)
         try:
             handled = await self._handler.handle(received)
         except Exception:  # noqa: BLE001 - one message's trouble must not end the service

@@ -19,6 +19,7 @@ from gateway.commands.failures import sentence
 from gateway.offload import Offload
 from gateway.render import Reply, say
 from gateway.router import Ignored, Mistyped, Routed, ToAgent, ToCommand, route
+from gateway.state.access import Role
 from gateway.state.errors import StateError
 from gateway.state.inbox import Received
 from gateway.state.memory import Memory
@@ -108,6 +109,8 @@ class Conversations:
         return route(text, agent_kind=self._workspaces.settings.agent_of(workspace).kind)
 
     async def _run(self, received: Received, session: Session, command: ToCommand) -> Outcome:
+        if command.command.admin_only and received.role is not Role.ADMIN:
+            return Outcome((say(f"/{command.command.name} is for admins alone."),))
         try:
             return await command.invocation.run(self._context(received, session))
         except EngineError as error:
@@ -127,6 +130,7 @@ class Conversations:
             engine=self._offload,
             writers=self._writers,
             control=_Control(self, session),
+            role=received.role,
         )
 
     async def _turn(self, received: Received, session: Session, text: str, replies: tuple[Outbound, ...]) -> Handled:

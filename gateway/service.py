@@ -8,24 +8,29 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Adapter, Place
+from gateway.access import Access, Rules
 from gateway.agents.base import Agent
 from gateway.chats import Hub
 from gateway.conversations import Conversations, Services, Wishes
 from gateway.delivery import Delivery
+from gateway.door import Door
 from gateway.housekeeping import Housekeeping
 from gateway.offload import Offload
 from gateway.recovery import recover
+from gateway.state.buttons import KEPT
 from gateway.state.errors import StateError
 from gateway.state.memory import Memory, open_memory
 from gateway.turns import TurnRunner
+from gateway.welcomes import Welcomes
 from gateway.workspaces import Workspaces
 from gateway.writers import Writers
 
@@ -45,14 +50,16 @@ _log = logging.getLogger(__name__)
 class Service:
     """What a run of the gateway consists of.
 
-    ``open_workspaces`` gives the workspaces over the engine's door. ``drains`` is asked once the adapters have no more
-    to give: whether what they gave is carried out first. ``stays`` keeps the run up then. ``signals`` end the run.
+    ``rules`` say whom each adapter's platform admits; one without rules admits nobody. ``buttons_kept`` is how long a
+    button can be pressed. ``open_workspaces`` gives the workspaces over the engine's door. ``drains`` is asked once the
+    adapters have no more to give: whether what they gave is carried out first. ``stays`` keeps the run up then. ``signals`` end the run.
     ``housekeeping`` makes what tidies beside the chats, if anything does.
     """
 
     home: str
     engine: "Engine"
     adapters: Sequence[Adapter]
+    rules: Mapping[str, Rules]
     agents: dict[str, Agent]
     open_workspaces: Callable[[Offload], Workspaces]
     wishes: Wishes
@@ -60,6 +67,7 @@ class Service:
     drains: Callable[[], bool]
     stays: bool = False
     housekeeping: Callable[[Offload], Housekeeping] | None = None
+    buttons_kept: timedelta = KEPT
 
 
 async def serve(service: Service) -> signal.Signals | None:
@@ -70,7 +78,7 @@ async def serve(service: Service) -> signal.Signals | None:
     """
     # Before anything else: a signal that comes while the gateway starts is heeded as soon as it has started.
     with anyio.open_signal_receiver(*service.signals) as signals:
-        async with open_memory(service.home) as memory:
+        async with open_memory(service.home, buttons_kept=service.buttons_kept) as memory:
             offload = Offload(service.engine)
             names = [adapter.name for adapter in service.adapters]
             taken = await recover(memory, offload, offload.open_workspace, names)
@@ -103,7 +111,11 @@ class _Run:
             waiting=self._waiting,
         )
         self._housekeeping = service.housekeeping(offload) if service.housekeeping else None
-        self._hub = Hub(memory.inbox, self._delivery, Conversations(services, service.wishes))
+        access = Access(memory.admissions, service.rules)
+        door = Door(access, memory.admissions, memory.buttons)
+        self._hub = Hub(memory.inbox, self._delivery, Conversations(services, service.wishes), door)
+        names = [adapter.name for adapter in service.adapters]
+        self._welcomes = Welcomes(memory, self._delivery, [name for name in names if not access.rules(name).owned])
         self._hub_scope = anyio.CancelScope()
         self._hub_ended = anyio.Event()
 
@@ -116,6 +128,7 @@ class _Run:
             await tasks.start(self._delivery.run)
             await tasks.start(self._run_hub)
             tasks.start_soon(self._tidy)
+            tasks.start_soon(self._welcomes.run)
             if self._housekeeping is not None:
                 tasks.start_soon(self._housekeeping.run)
             _log.info("started", extra={"adapters": ",".join(adapter.name for adapter in self._service.adapters)})
@@ -162,6 +175,7 @@ class _Run:
         try:
             await self._memory.inbox.expire()
             await self._memory.outbox.expire()
+            await self._memory.buttons.expire()
         except StateError as error:
             _log.warning("old messages were not removed: %s", error)
 

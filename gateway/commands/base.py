@@ -14,6 +14,7 @@ from engine.model import Workspace
 from gateway.config.settings import Settings
 from gateway.offload import Offload
 from gateway.render import Reply
+from gateway.state.access import Role
 from gateway.state.memory import Memory
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
@@ -87,7 +88,7 @@ class CommandContext:
 
     ``workspace`` is ``None`` where the session's directory cannot be used now; ``workspace_problem`` then
     says why. ``guarded`` is whether checkpoints are on for the session; ``container`` names the workspace's
-    backend when that is a container.
+    backend when that is a container. ``role`` is what the sender is admitted as.
     """
 
     inbound: Inbound
@@ -100,6 +101,7 @@ class CommandContext:
     engine: Offload
     writers: Writers
     control: ChatControl
+    role: Role = Role.USER
 
     @property
     def place(self) -> Place:
@@ -135,9 +137,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An entry of the command table; ``parse`` takes the text after the name and raises `BadUsage`."""
+    """An entry of the command table; ``parse`` takes the text after the name and raises `BadUsage`.
+
+    One that is ``admin_only`` is declined to everybody else.
+    """
 
     name: str
     summary: str
     usages: tuple[Usage, ...]
     parse: Callable[[str], Invocation]
+    admin_only: bool = False

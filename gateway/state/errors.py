@@ -9,7 +9,8 @@
     ├── UnknownSession     no session by that id
     ├── UnknownTurn        no turn by that id
     ├── UnknownRestore     no restore by that token
-    └── TurnRunning        the session already runs a turn
+    ├── TurnRunning        the session already runs a turn
+    └── ButtonSpent        a button that acts once has been used up
 """
 
 
@@ -86,3 +87,11 @@ class TurnRunning(StateError):
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         super().__init__(f"session {session_id} already runs a turn. Wait for it, or /stop it first.")
+
+
+class ButtonSpent(StateError):
+    """A button that acts once has been used up; the press was not taken in."""
+
+    def __init__(self, token: str) -> None:
+        self.token = token
+        super().__init__("this button has had its use, and the press changed nothing")

@@ -4,11 +4,14 @@ A message goes ``new`` → ``running`` → ``done``. What a dead process left ``
 `gateway.recovery`. Done messages keep only what recognises a repeated delivery, and that for `REMEMBERED`.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from adapters.contract import Attachment, Inbound, Outbound, Place
+from gateway.state.access import Role
+from gateway.state.buttons import spend
 from gateway.state.clock import Clock, from_text, to_text
 from gateway.state.database import Database, Row, Transaction
 from gateway.state.instances import Instance
@@ -20,12 +23,16 @@ REMEMBERED = timedelta(days=3)
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A stored message. ``attempts`` counts how often its handling has begun."""
+    """A stored message. ``attempts`` counts how often its handling has begun.
+
+    ``role`` is what the person was admitted as when it began.
+    """
 
     id: int
     inbound: Inbound
     attempts: int
     received_at: datetime
+    role: Role = Role.USER
 
 
 class Inbox:
@@ -36,18 +43,34 @@ class Inbox:
         self._instance = instance
         self._clock = clock
 
-    async def accept(self, inbound: Inbound) -> int | None:
-        """Store a message; durable once this returns. Its id, or ``None`` when that event is known already."""
+    async def accept(
+        self, inbound: Inbound, *, remarks: Sequence[Outbound] = (), spends: str | None = None
+    ) -> int | None:
+        """Store a message; durable once this returns. Its id, or ``None`` when that event is known already.
+
+        In the same transaction ``remarks`` on it are stored to be sent, and the button ``spends`` is used up.
+
+        Raises:
+            ButtonSpent: it has been used up by another press; nothing was stored.
+        """
+        now = self._clock()
         async with self._database.transaction() as tx:
             rows = await tx.fetch_all(
-                "INSERT INTO inbox (adapter, chat, event_id, user, text, edited, state, owner, received_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, 'new', ?, ?) ON CONFLICT (adapter, event_id) DO NOTHING RETURNING id",
+                "INSERT INTO inbox"
+                " (adapter, chat, event_id, user, text, edited, circles, pressed, state, owner, received_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'new', ?, ?)"
+                " ON CONFLICT (adapter, event_id) DO NOTHING RETURNING id",
                 *(inbound.place.adapter, inbound.place.chat, inbound.event_id, inbound.user, inbound.text),
-                *(int(inbound.edited), self._instance.id, to_text(self._clock())),
+                *(int(inbound.edited), json.dumps(inbound.circles), inbound.pressed, self._instance.id, to_text(now)),
             )
             if not rows:
                 return None
+            if spends is not None:
+                await spend(tx, spends, inbound.event_id)
             inbox_id = int(rows[0]["id"])
+            # Not linked to the message: what is linked answers it, and one that is answered is not handled again.
+            for remark in remarks:
+                await put(tx, remark, inbox_id=None, owner=self._instance.id, now=now)
             for position, file in enumerate(inbound.files):
                 await tx.execute(
                     "INSERT INTO inbox_files (inbox_id, position, name, content) VALUES (?, ?, ?, ?)",
@@ -117,6 +140,8 @@ def _value(row: Row, files: Iterable[Attachment]) -> Received:
         event_id=row["event_id"],
         text=row["text"],
         edited=bool(row["edited"]),
+        circles=tuple(json.loads(row["circles"])),
+        pressed=row["pressed"],
         files=tuple(files),
     )
     return Received(row["id"], inbound, row["attempts"], from_text(row["received_at"]))

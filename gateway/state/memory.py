@@ -4,7 +4,10 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
+from gateway.state.access import Admissions
+from gateway.state.buttons import KEPT, Buttons
 from gateway.state.clock import Clock, utc_now
 from gateway.state.database import Database, open_database
 from gateway.state.inbox import Inbox
@@ -33,11 +36,15 @@ class Memory:
     inbox: Inbox
     outbox: Outbox
     takeover: Takeover
+    admissions: Admissions
+    buttons: Buttons
 
 
 @asynccontextmanager
-async def open_memory(home: str, *, clock: Clock = utc_now) -> AsyncIterator[Memory]:
+async def open_memory(home: str, *, clock: Clock = utc_now, buttons_kept: timedelta = KEPT) -> AsyncIterator[Memory]:
     """Open ``<home>/gateway.db`` as a live gateway process; close everything when the block ends.
+
+    ``buttons_kept`` is how long a button can be pressed.
 
     Raises:
         DatabaseUnusable, DatabaseDamaged, DatabaseTooNew: see `open_database`.
@@ -58,4 +65,6 @@ async def open_memory(home: str, *, clock: Clock = utc_now) -> AsyncIterator[Mem
             inbox=Inbox(database, instance, clock),
             outbox=Outbox(database, instance, clock),
             takeover=Takeover(database, instance, clock),
+            admissions=Admissions(database, clock),
+            buttons=Buttons(database, clock, buttons_kept),
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from adapters.contract import Attachment, Button, Outbound, Part, Place, Style
+from gateway.state.buttons import bind
 from gateway.state.clock import Clock, from_text, to_text
 from gateway.state.database import Database, Row, Transaction
 from gateway.state.instances import Instance
@@ -113,13 +114,15 @@ class Outbox:
 
 
 async def put(tx: Transaction, message: Outbound, *, inbox_id: int | None, owner: str, now: datetime) -> int:
-    """Store a reply inside a transaction of the caller."""
+    """Store a reply inside a transaction of the caller; its buttons can be pressed from then on."""
     reply_id = await tx.insert(
         "INSERT INTO outbox (adapter, chat, inbox_id, reply_to, payload, state, next_attempt_at, owner, created_at)"
-        " VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?)",
-        *(message.place.adapter, message.place.chat, inbox_id, message.reply_to, _dump(message)),
+        " VALUES (?, ?, ?, ?, '', 'pending', ?, ?, ?)",
+        *(message.place.adapter, message.place.chat, inbox_id, message.reply_to),
         *(to_text(now), owner, to_text(now)),
     )
+    bound = await bind(tx, message, inbox_id=inbox_id, outbox_id=reply_id, now=now)
+    await tx.execute("UPDATE outbox SET payload = ? WHERE id = ?", _dump(bound), reply_id)
     for position, file in enumerate(message.files):
         await tx.execute(
             "INSERT INTO outbox_files (outbox_id, position, name, content) VALUES (?, ?, ?, ?)",
@@ -132,7 +135,7 @@ def _dump(message: Outbound) -> str:
     return json.dumps(
         {
             "parts": [[part.style.value, part.text] for part in message.parts],
-            "buttons": [[button.label, button.command] for button in message.buttons],
+            "buttons": [[button.label, button.command, button.token, button.confirm] for button in message.buttons],
         }
     )
 
@@ -143,7 +146,7 @@ def _reply(row: Row, files: Sequence[Row]) -> Reply:
         place=Place(row["adapter"], row["chat"]),
         parts=tuple(Part(text, Style(style)) for style, text in payload["parts"]),
         files=tuple(Attachment(file["name"], file["content"]) for file in files),
-        buttons=tuple(Button(label, command) for label, command in payload["buttons"]),
+        buttons=tuple(Button(*fields) for fields in payload["buttons"]),
         reply_to=row["reply_to"],
     )
     return Reply(

@@ -1,4 +1,4 @@
-"""The checkpoint list last shown in a chat: a number means what the person saw, whatever has happened since."""
+"""The checkpoint lists shown: a number, or a button, means what the person saw, whatever has happened since."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from datetime import datetime
 
 from adapters.contract import Place
 from gateway.state.clock import Clock, from_text, to_text
-from gateway.state.database import Database
+from gateway.state.database import Database, Row
 from gateway.state.sessions import ensure_chat
 
 
@@ -21,20 +21,29 @@ class ShownList:
 
 
 class ShownLists:
-    """One list per chat."""
+    """The last list of each chat, and those that buttons stand below (forgotten with them)."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def remember(self, place: Place, *, root: str, ids: Sequence[str]) -> None:
-        """Replace the chat's list with the one that is being shown."""
+    async def remember(self, place: Place, *, root: str, ids: Sequence[str], inbox_id: int | None = None) -> None:
+        """Replace the chat's list with the one that is being shown.
+
+        ``inbox_id`` names the message that is answered with it: buttons below older lists go by those.
+        """
+        values = (root, json.dumps(list(ids)), to_text(self._clock()))
         async with self._database.transaction() as tx:
             chat = await ensure_chat(tx, place, self._clock)
             await tx.execute(
                 "INSERT OR REPLACE INTO shown_lists (chat_id, root, ids, shown_at) VALUES (?, ?, ?, ?)",
-                *(chat.id, root, json.dumps(list(ids)), to_text(self._clock())),
+                *(chat.id, *values),
             )
+            if inbox_id is not None:
+                await tx.execute(
+                    "INSERT OR REPLACE INTO lists_answered (inbox_id, root, ids, shown_at) VALUES (?, ?, ?, ?)",
+                    *(inbox_id, *values),
+                )
 
     async def find(self, place: Place) -> ShownList | None:
         """The list last shown in a chat, ``None`` when none was."""
@@ -42,6 +51,15 @@ class ShownLists:
             "SELECT l.* FROM shown_lists l JOIN chats c ON c.id = l.chat_id WHERE c.adapter = ? AND c.chat = ?",
             *(place.adapter, place.chat),
         )
-        if row is None:
-            return None
-        return ShownList(row["root"], tuple(json.loads(row["ids"])), from_text(row["shown_at"]))
+        return None if row is None else _shown(row)
+
+    async def beside(self, token: str) -> ShownList | None:
+        """The list that a button stands below, ``None`` when it stands below something else."""
+        row = await self._database.fetch_one(
+            "SELECT l.* FROM lists_answered l JOIN buttons b ON b.answers = l.inbox_id WHERE b.token = ?", token
+        )
+        return None if row is None else _shown(row)
+
+
+def _shown(row: Row) -> ShownList:
+    return ShownList(row["root"], tuple(json.loads(row["ids"])), from_text(row["shown_at"]))

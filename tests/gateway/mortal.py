@@ -18,6 +18,7 @@ import anyio
 
 from adapters.contract import Inbound, Outbound, Place, Receive
 from engine.api import Engine
+from gateway.access import OWNED
 from gateway.agents.direct import DirectAgent
 from gateway.config.settings import Settings
 from gateway.conversations import Wishes
@@ -123,6 +124,7 @@ def run_gateway(job: dict) -> None:
             command_env={"PATH": os.environ["PATH"]},
         ),
         adapters=(PostOffice(directory, job["updates"], step),),
+        rules={PLACE.adapter: OWNED},
         agents={"direct": DirectAgent()},
         open_workspaces=lambda offload: Workspaces(settings, offload, "project"),
         wishes=Wishes(),

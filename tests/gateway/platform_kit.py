@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 import anyio
 
 from adapters.contract import Inbound, Outbound, Place, Receive
+from gateway.access import OWNED, Access
+from gateway.door import Door
+from gateway.state.memory import Memory
 
 HERE = Place("console", "here")
 THERE = Place("console", "there")
@@ -13,6 +16,13 @@ THERE = Place("console", "there")
 
 def message(text: str, event_id: str, place: Place = HERE) -> Inbound:
     return Inbound(place, "u1", event_id, text)
+
+
+def open_door(memory: Memory, *adapters: str) -> Door:
+    """A door that lets everybody in from the console, or from the adapters named."""
+    return Door(
+        Access(memory.admissions, dict.fromkeys(adapters or ("console",), OWNED)), memory.admissions, memory.buttons
+    )
 
 
 @dataclass

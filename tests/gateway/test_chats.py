@@ -12,7 +12,7 @@ from gateway.chats import BROKEN, BUSY, Handled, Hub, Manner
 from gateway.delivery import Delivery
 from gateway.state.inbox import Received
 from gateway.state.memory import Memory, open_memory
-from tests.gateway.platform_kit import HERE, THERE, Platform, message
+from tests.gateway.platform_kit import HERE, THERE, Platform, message, open_door
 
 MANNERS = {"/status": Manner.IMMEDIATE, "/list": Manner.BESIDE, "/restore": Manner.ALONE, "/retry": Manner.ALONE}
 LONG = 3600.0
@@ -108,7 +108,7 @@ async def open_chats(
     memory: Memory, platform: Platform, desk: Desk, *, cut_off: bool = False, **options: float
 ) -> AsyncIterator[Chats]:
     delivery = Delivery(memory.outbox, [platform])
-    hub = Hub(memory.inbox, delivery, desk, **{"moment_s": LONG, "said_after_s": LONG, **options})
+    hub = Hub(memory.inbox, delivery, desk, open_door(memory), **{"moment_s": LONG, "said_after_s": LONG, **options})
     async with anyio.create_task_group() as group:
         await group.start(delivery.run)
         await group.start(hub.run)
@@ -379,7 +379,7 @@ async def test_what_was_stored_and_not_begun_is_handled_at_the_next_start(
 async def test_a_message_that_comes_while_the_hub_is_not_running_is_kept(
     memory: Memory, platform: Platform, desk: Desk
 ):
-    hub = Hub(memory.inbox, Delivery(memory.outbox, [platform]), desk)
+    hub = Hub(memory.inbox, Delivery(memory.outbox, [platform]), desk, open_door(memory))
     await hub.receive(message("/list", "early"))
 
     async with open_chats(memory, platform, desk):

@@ -15,12 +15,14 @@ from anyio import to_thread
 
 from adapters.contract import Attachment, Button, Inbound, Outbound, Place, Receive
 from engine.api import Engine
+from gateway.access import OWNED, Access, Rules
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
 from gateway.chats import Hub
 from gateway.config.settings import Settings
 from gateway.conversations import Conversations, Services, Wishes
 from gateway.delivery import Delivery
+from gateway.door import Door
 from gateway.offload import Offload
 from gateway.recovery import recover
 from gateway.state.memory import Memory, open_memory
@@ -155,8 +157,9 @@ async def running_gateway(
     *,
     make_engine: EngineMaker = plain_engine,
     agents: Mapping[str, Agent] | None = None,
+    rules: Rules = OWNED,
 ) -> AsyncIterator[Gateway]:
-    """Run a gateway over ``home`` until the block ends."""
+    """Run a gateway over ``home`` until the block ends; ``rules`` say whom it admits."""
     async with open_memory(str(home)) as memory:
         engine = await to_thread.run_sync(make_engine, str(home), str(home.parent / "user"))
         offload = Offload(engine)
@@ -176,7 +179,8 @@ async def running_gateway(
             agents=agents or {DirectAgent.kind: DirectAgent()},
             waiting=waiting,
         )
-        hub = Hub(memory.inbox, delivery, Conversations(services, Wishes()))
+        door = Door(Access(memory.admissions, {PLATFORM: rules}), memory.admissions, memory.buttons)
+        hub = Hub(memory.inbox, delivery, Conversations(services, Wishes()), door)
         await recover(memory, offload, offload.open_workspace, [platform.name])
         async with anyio.create_task_group() as tasks:
             await tasks.start(delivery.run)

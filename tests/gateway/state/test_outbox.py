@@ -1,5 +1,7 @@
 """Replies are kept whole until they are sent, in order within their chat."""
 
+import re
+from dataclasses import replace
 from datetime import timedelta
 
 from adapters.contract import Attachment, Button, Outbound, Part, Place, Style
@@ -18,7 +20,7 @@ async def test_a_reply_comes_back_whole(memory: Memory):
         HERE,
         (Part("Kept \udcff: "), Part("a.py", Style.CODE), Part("-x\n+y\n", Style.DIFF)),
         files=(Attachment("all.diff", b"\xff\x00"),),
-        buttons=(Button("Diff", "/diff #1"),),
+        buttons=(Button("Diff", "/diff #1", confirm="Really?"),),
         reply_to="e1",
     )
 
@@ -26,7 +28,9 @@ async def test_a_reply_comes_back_whole(memory: Memory):
 
     found = await memory.outbox.next(HERE)
     assert found is not None
-    assert found.message == whole
+    (button,) = found.message.buttons
+    assert re.fullmatch("[0-9a-f]{32}", button.token)
+    assert found.message == replace(whole, buttons=(replace(whole.buttons[0], token=button.token),))
     assert found.attempts == 0
 
 
