@@ -9,14 +9,14 @@ chat; who calls it decides what is shown to whom.
     ...     rename_everything()   # an exception in here brings every file back
 """
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 
+from engine.backends.held import Backends
 from engine.checkpoints.capture import Captured
-from engine.checkpoints.diff import change_stats, patch_text, stat_text
+from engine.checkpoints.diff import compare
 from engine.checkpoints.history import Purpose, find_held, list_held
 from engine.checkpoints.roots import find_root, refuse_own
 from engine.errors import EngineError, GitUnavailable, NestedRepositoryRefused, UnknownCheckpoint
@@ -39,6 +39,7 @@ from engine.model import (
     TurnRef,
     Understanding,
     Workspace,
+    session_hash,
 )
 from engine.restore.restores import OwnDirectories, Request, Restores
 from engine.restore.selection import parse_selection
@@ -82,6 +83,7 @@ class Engine:
         git: path of git; looked up in ``search_path`` unless given.
         search_path: where programs are, as in ``PATH``.
         command_env: the environment of the commands that the terminal tool runs, and all of it.
+        client_env: the environment of what backends call (ssh, docker), and all of it; that of commands unless given.
         lock_wait_s: longest wait for a lock in seconds.
         git_timeout_s: how long git may do nothing before it is killed, in seconds.
         before_git: called with the arguments before each git process (fault injection).
@@ -99,6 +101,7 @@ class Engine:
         git: str | None = None,
         search_path: str = os.defpath,
         command_env: Mapping[str, str] = _NO_ENVIRONMENT,
+        client_env: Mapping[str, str] = _NO_ENVIRONMENT,
         lock_wait_s: float = 10.0,
         git_timeout_s: float = 30.0,
         before_git: BeforeGit | None = None,
@@ -114,7 +117,12 @@ class Engine:
         self._restores = Restores(self._store, own, file_fault)
         self._guard = Guard(self._store, own, self._restores)
         self.upkeep = Keeper(self._store)
-        self._toolbox = Toolbox(self._guard, user_home, command_env, file_fault)
+        self._backends = Backends(os.path.join(os.path.dirname(lock), "backends"), client_env or command_env)
+        self._toolbox = Toolbox(self._guard, user_home, command_env, self._backends, file_fault)
+
+    def close(self) -> None:
+        """Have backends give back what they hold: connections, containers that they started."""
+        self._backends.close()
 
     # --- workspaces
 
@@ -203,7 +211,7 @@ class Engine:
         Raises:
             EngineError: it could not be captured.
         """
-        name = session_ref(workspace.hash, _session_hash(session))
+        name = session_ref(workspace.hash, session_hash(session))
         with self._store.use(workspace, "a session's baseline"):
             if find_ref(self._store.git, name) is None:
                 captured = self._guard.capture(workspace)
@@ -238,7 +246,9 @@ class Engine:
                     specs = parse_selection(selection, tree, self._store.git, held.tree).texts
             captured = self._guard.capture(workspace)
             title = f"since checkpoint {held.checkpoint.id[:8]}: {held.checkpoint.reason}"
-            return self._compare(title, held.tree, captured.tree, specs, _all_gaps(held.checkpoint, captured))
+            return compare(
+                self._store.git, title, held.tree, captured.tree, specs, _all_gaps(held.checkpoint, captured)
+            )
 
     def turn_diff(self, workspace: Workspace, turn: str) -> DiffResult | None:
         """Return what a turn's tools changed, ``None`` if they changed nothing or it is no longer known.
@@ -255,7 +265,9 @@ class Engine:
             first = held[known[0].checkpoint or ""]
             paths = sorted({path for write in known for path in write.changes})
             title = f"changed by the turn after checkpoint {first.checkpoint.id[:8]}"
-            return self._compare(title, first.tree, known[-1].after, paths, first.checkpoint.gaps, literal=True)
+            return compare(
+                self._store.git, title, first.tree, known[-1].after, paths, first.checkpoint.gaps, literal=True
+            )
 
     def session_diff(self, workspace: Workspace, session: str) -> DiffResult | None:
         """Return everything that changed since a session began, ``None`` if its beginning was not recorded.
@@ -264,32 +276,11 @@ class Engine:
             EngineError: the workspace or the store could not be read.
         """
         with self._store.use(workspace, "a diff"):
-            baseline = find_ref(self._store.git, session_ref(workspace.hash, _session_hash(session)))
+            baseline = find_ref(self._store.git, session_ref(workspace.hash, session_hash(session)))
             if baseline is None:
                 return None
             captured = self._guard.capture(workspace)
-            return self._compare("since this session began", baseline.tree, captured.tree, (), captured.gaps)
-
-    def _compare(
-        self,
-        title: str,
-        old: str,
-        new: str,
-        selection: Sequence[str],
-        gaps: tuple[Gap, ...],
-        *,
-        literal: bool = False,
-    ) -> DiffResult:
-        git = self._store.git
-        if old == new:
-            return DiffResult(title, change_stats(git, old, new), "", "", gaps)
-        return DiffResult(
-            title,
-            change_stats(git, old, new, selection, literal=literal),
-            stat_text(git, old, new, selection, literal=literal),
-            patch_text(git, old, new, selection, literal=literal),
-            gaps,
-        )
+            return compare(self._store.git, "since this session began", baseline.tree, captured.tree, (), captured.gaps)
 
     # --- restore
 
@@ -390,10 +381,6 @@ class Engine:
                 for note in report.failed:
                     failure.add_note(f"Not restored: {note.path} ({note.why})")
             raise
-
-
-def _session_hash(session: str) -> str:
-    return hashlib.sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _all_gaps(checkpoint: Checkpoint, captured: Captured) -> tuple[Gap, ...]:

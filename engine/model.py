@@ -4,6 +4,7 @@ Paths below a workspace root are ``str`` in the file system encoding with ``surr
 bytes survive; ``/`` separates their parts and none is absolute. Times are UTC.
 """
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -64,6 +65,11 @@ class TurnRef:
     chat: str
     session: str
     turn: str
+
+
+def session_hash(session: str) -> str:
+    """The name that the store knows a session by, as in `PrunePolicy.ended_sessions`."""
+    return hashlib.sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

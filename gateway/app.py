@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,8 +23,8 @@ from gateway.commands.table import COMMANDS
 from gateway.config import ConfigInvalid, Configuration, Problem, Settings
 from gateway.config.settings import MIB
 from gateway.conversations import Wishes
-from gateway.housekeeping import Housekeeping
-from gateway.offload import Offload
+from gateway.endpoints import Address
+from gateway.housekeeping import Tidying
 from gateway.sample import ensure_sample
 from gateway.service import Service
 from gateway.workspaces import Workspaces
@@ -129,7 +128,12 @@ def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Serv
         signals=(signal.SIGTERM, signal.SIGHUP) if at_prompt else (signal.SIGTERM, signal.SIGHUP, signal.SIGINT),
         drains=lambda: not at_prompt and not writer.gone.is_set(),
         stays=wishes.stays and not at_prompt,
-        housekeeping=_housekeeping(configuration, engine) if wishes.stays else None,
+        housekeeping=_tidying(settings, engine) if wishes.stays else None,
+        http=Address(settings.http.host, settings.http.port)
+        if wishes.stays and settings.http.port is not None
+        else None,
+        guards=_takes_checkpoints(settings),
+        secrets=settings.secrets(),
     )
 
 
@@ -166,13 +170,18 @@ def make_prune_policy(
     )
 
 
-def _housekeeping(configuration: Configuration, engine: Engine) -> Callable[[Offload], Housekeeping] | None:
-    settings = configuration.settings
-    if not settings.checkpoints.auto_prune:
-        return None
-    policy = make_prune_policy(settings, engine, asked_for=False)
-    interval = settings.checkpoints.min_interval_hours
-    return lambda offload: Housekeeping(offload, policy, min_interval_hours=interval)
+def _tidying(settings: Settings, engine: Engine) -> Tidying:
+    """What the running service tidies by itself."""
+    prunes = settings.checkpoints.auto_prune
+    return Tidying(
+        idle=timedelta(days=settings.session_idle_days),
+        policy=make_prune_policy(settings, engine, asked_for=False) if prunes else None,
+        min_interval_hours=settings.checkpoints.min_interval_hours,
+    )
+
+
+def _takes_checkpoints(settings: Settings) -> bool:
+    return settings.checkpoints.enabled or any(settings.checkpoints_of(name).enabled for name in settings.workspaces)
 
 
 def _workspaces(configuration: Configuration, wishes: ConsoleWishes) -> tuple[Settings, str]:

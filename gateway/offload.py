@@ -32,7 +32,7 @@ from engine.model import (
 
 if TYPE_CHECKING:
     # Whoever makes the engine has imported it; asking for a list of commands does not need git.
-    from engine.api import Engine, PrunePolicy, PruneReport
+    from engine.api import Engine, PrunePolicy, PruneReport, StoreStatus
 
 T = TypeVar("T")
 
@@ -173,6 +173,14 @@ class Offload:
     async def prune_due(self, min_interval_hours: float) -> bool:
         """Say whether the last prune is longer ago than this."""
         return await self._read(lambda: self._engine.upkeep.prune_due(min_interval_hours))
+
+    async def store_problem(self) -> str | None:
+        """Say why the store cannot be read, ``None`` when it can or is not there yet."""
+        return await self._read(self._engine.upkeep.problem)
+
+    async def store_status(self) -> "StoreStatus":
+        """Say what the store holds and how large it is, which may take seconds."""
+        return await in_thread(self._engine.upkeep.status, self._housekeepers)
 
     async def prune(self, policy: "PrunePolicy", *, cancelled: Callable[[], bool]) -> "PruneReport":
         """Drop what the policy says and reclaim the space; ``cancelled`` is asked in the thread, between two steps."""

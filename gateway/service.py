@@ -1,7 +1,8 @@
 """Runs the gateway over given adapters: what starts first, what stops first, and nothing half-done in between.
 
-Start: 1. memory, 2. what a dead process left is settled, 3. delivery, 4. hub, 5. adapters. Stop, in reverse: adapters
-take nothing in any more, running turns are stored as interrupted, what is to be said of them is sent, memory closes.
+Start: 1. memory, 2. what a dead process left is settled, 3. what shows how the gateway is, 4. delivery, 5. hub, 6.
+adapters. Only then it is called ready. Stop, in reverse: adapters take nothing in any more, running turns are stored as
+interrupted, what is to be said of them is sent, memory closes.
 """
 
 import logging
@@ -9,7 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,18 +18,26 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Adapter, Place
+from gateway import pulse
 from gateway.access import Access, Rules
 from gateway.agents.base import Agent
 from gateway.chats import Hub
+from gateway.connections import Backoff, Connections
 from gateway.conversations import Conversations, Services, Wishes
 from gateway.delivery import Delivery
 from gateway.door import Door
-from gateway.housekeeping import Housekeeping
+from gateway.endpoints import Address, Endpoints, make_metrics
+from gateway.health import Health, Probe
+from gateway.housekeeping import Housekeeping, Tidying
+from gateway.logs import hidden
+from gateway.measures import Levels, Note, unnoted
 from gateway.offload import Offload
 from gateway.recovery import recover
 from gateway.state.buttons import KEPT
+from gateway.state.clock import Clock, utc_now
 from gateway.state.errors import StateError
 from gateway.state.memory import Memory, open_memory
+from gateway.supervisor import Supervisor
 from gateway.turns import TurnRunner
 from gateway.welcomes import Welcomes
 from gateway.workspaces import Workspaces
@@ -52,8 +61,12 @@ class Service:
 
     ``rules`` say whom each adapter's platform admits; one without rules admits nobody. ``buttons_kept`` is how long a
     button can be pressed. ``open_workspaces`` gives the workspaces over the engine's door. ``drains`` is asked once the
-    adapters have no more to give: whether what they gave is carried out first. ``stays`` keeps the run up then. ``signals`` end the run.
-    ``housekeeping`` makes what tidies beside the chats, if anything does.
+    adapters have no more to give: whether what they gave is carried out first. ``signals`` end the run.
+
+    ``stays`` is what makes a service of it: it keeps the run up then, and an adapter that fails is started again at its
+    ``backoff``. ``housekeeping`` says what is tidied beside the chats, if anything is; ``http`` where it is shown how
+    the gateway is, with ``secrets`` left out. ``guards`` is whether checkpoints are taken anywhere, so that it matters
+    how the store is.
     """
 
     home: str
@@ -66,7 +79,13 @@ class Service:
     signals: Collection[signal.Signals]
     drains: Callable[[], bool]
     stays: bool = False
-    housekeeping: Callable[[Offload], Housekeeping] | None = None
+    backoff: Backoff = field(default_factory=Backoff)
+    housekeeping: Tidying | None = None
+    http: Address | None = None
+    guards: bool = False
+    secrets: Sequence[str] = ()
+    supervisor: Supervisor = field(default_factory=lambda: Supervisor(None))
+    clock: Clock = utc_now
     buttons_kept: timedelta = KEPT
 
 
@@ -75,10 +94,12 @@ async def serve(service: Service) -> signal.Signals | None:
 
     Raises:
         StateError: the memory cannot be opened.
+        EndpointsUnusable: nobody can be shown how the gateway is.
+        ConnectionFailed: an adapter cannot work, and the run is no service that would wait until it can.
     """
     # Before anything else: a signal that comes while the gateway starts is heeded as soon as it has started.
     with anyio.open_signal_receiver(*service.signals) as signals:
-        async with open_memory(service.home, buttons_kept=service.buttons_kept) as memory:
+        async with open_memory(service.home, clock=service.clock, buttons_kept=service.buttons_kept) as memory:
             offload = Offload(service.engine)
             names = [adapter.name for adapter in service.adapters]
             taken = await recover(memory, offload, offload.open_workspace, names)
@@ -98,9 +119,14 @@ class _Run:
         self._memory = memory
         self._signals = signals
         self._stopped_by: signal.Signals | None = None
-        self._delivery = Delivery(memory.outbox, service.adapters)
+        self._metrics = make_metrics() if service.http is not None else None
+        note: Note = self._metrics.note if self._metrics is not None else unnoted
+        self._note = note
+        self._delivery = Delivery(memory.outbox, service.adapters, clock=service.clock, note=note)
+        self._connections = Connections(service.adapters, persistent=service.stays, backoff=service.backoff, note=note)
+        self._health = Health(self._probes(offload), hide=lambda text: hidden(text, service.secrets))
         writers = Writers()
-        runner = TurnRunner(memory, offload, self._delivery, writers)
+        self._runner = runner = TurnRunner(memory, offload, self._delivery, writers, note=note)
         services = Services(
             memory=memory,
             offload=offload,
@@ -110,7 +136,9 @@ class _Run:
             agents=service.agents,
             waiting=self._waiting,
         )
-        self._housekeeping = service.housekeeping(offload) if service.housekeeping else None
+        self._housekeeping: Housekeeping | None = None
+        if service.housekeeping is not None:
+            self._housekeeping = Housekeeping(memory, offload, service.housekeeping, note=note)
         access = Access(memory.admissions, service.rules)
         door = Door(access, memory.admissions, memory.buttons)
         self._hub = Hub(memory.inbox, self._delivery, Conversations(services, service.wishes), door)
@@ -122,15 +150,51 @@ class _Run:
     def _waiting(self, place: Place) -> int:
         return self._hub.waiting(place)
 
+    async def _levels(self) -> Levels:
+        """What stands where now."""
+        return Levels(
+            turns_running=self._runner.running_in_all(),
+            messages_waiting=self._hub.waiting_in_all(),
+            replies_waiting=await self._memory.outbox.waiting(),
+            connected=dict(self._connections.connected()),
+        )
+
+    def _probes(self, offload: Offload) -> dict[str, Probe]:
+        """What has to be well for the gateway to be ready."""
+
+        async def database() -> str | None:
+            try:
+                await self._memory.database.prove_writable()
+            except StateError as error:
+                return str(error)
+            return None
+
+        async def store() -> str | None:
+            return await offload.availability() or await offload.store_problem()
+
+        def adapter(name: str) -> Probe:
+            async def probe() -> str | None:
+                return self._connections.unready(name)
+
+            return probe
+
+        probes: dict[str, Probe] = {"database": database}
+        if self._service.guards:
+            probes["store"] = store
+        return probes | {f"adapter {adapter_.name}": adapter(adapter_.name) for adapter_ in self._service.adapters}
+
     async def until_stopped(self) -> signal.Signals | None:
         """Start everything, and stop it in order."""
         async with anyio.create_task_group() as tasks:
+            if self._service.http is not None and self._metrics is not None:
+                endpoints = Endpoints(self._service.http, self._health, self._metrics, self._levels)
+                await tasks.start(endpoints.run)
             await tasks.start(self._delivery.run)
             await tasks.start(self._run_hub)
-            tasks.start_soon(self._tidy)
             tasks.start_soon(self._welcomes.run)
-            if self._housekeeping is not None:
-                tasks.start_soon(self._housekeeping.run)
+            tasks.start_soon(self._tidy if self._housekeeping is None else self._housekeeping.run)
+            if self._service.stays:
+                tasks.start_soon(pulse.beat, self._service.supervisor, self._note)
             _log.info("started", extra={"adapters": ",".join(adapter.name for adapter in self._service.adapters)})
             await self._take_in()
             if self._stopped_by is None and self._service.drains():
@@ -145,9 +209,8 @@ class _Run:
         """Let the adapters run until they have no more to give or a signal comes."""
         async with anyio.create_task_group() as intake:
             intake.start_soon(self._watch_signals, intake)
-            async with anyio.create_task_group() as running:
-                for adapter in self._service.adapters:
-                    running.start_soon(adapter.run, self._hub.receive)
+            self._service.supervisor.ready()
+            await self._connections.run(self._hub.receive)
             if self._service.stays:
                 await anyio.sleep_forever()
             intake.cancel_scope.cancel()
@@ -155,6 +218,8 @@ class _Run:
     async def _watch_signals(self, intake: TaskGroup) -> None:
         self._stopped_by = await anext(self._signals)
         _log.info("stopping", extra={"signal": self._stopped_by.name})
+        self._health.stopping()
+        self._service.supervisor.stopping()
         _end_at_last()
         intake.cancel_scope.cancel()
 

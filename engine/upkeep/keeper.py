@@ -8,7 +8,7 @@ from engine.upkeep.progress import Cancelled, Progress, never, unheard
 from engine.upkeep.prune import prune
 from engine.upkeep.report import PruneReport
 from engine.upkeep.retention import PrunePolicy
-from engine.upkeep.status import ProjectStatus, StoreStatus, read_projects, read_status
+from engine.upkeep.status import ProjectStatus, StoreStatus, read_problem, read_projects, read_status
 from engine.upkeep.verify import VerifyReport, verify
 
 
@@ -21,6 +21,10 @@ class Keeper:
     def status(self) -> StoreStatus:
         """Return what the store holds; takes no lock and never raises for a damaged one."""
         return read_status(self._store)
+
+    def problem(self) -> str | None:
+        """Return why the store cannot be read, ``None`` if it can or is not there yet; takes no lock."""
+        return read_problem(self._store)
 
     def projects(self) -> list[ProjectStatus]:
         """Return the workspaces in the store, most recently used first."""

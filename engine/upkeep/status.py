@@ -93,6 +93,18 @@ def read_projects(store: Store) -> list[ProjectStatus]:
     return sorted(found, key=lambda item: (-item.last_touch.timestamp() if item.last_touch else 0.0, item.hash))
 
 
+def read_problem(store: Store) -> str | None:
+    """Return why the workspaces cannot be read, ``None`` if they can or if there is no store yet; nothing is measured.
+
+    Runs git once, and only where there is a store.
+    """
+    try:
+        read_projects(store)
+    except (EngineError, OSError) as error:
+        return str(error)
+    return None
+
+
 def _status(facts: WorkspaceFacts) -> ProjectStatus:
     project = facts.project
     return ProjectStatus(

@@ -10,6 +10,7 @@ from gateway.home import Home
 if TYPE_CHECKING:
     from engine.api import Engine
     from gateway.config import Configuration
+    from gateway.supervisor import Supervisor
 
 
 def home() -> Home:
@@ -32,6 +33,13 @@ def configuration(overrides: dict[str, Any] | None = None) -> "Configuration":
     for warning in loaded.warnings:
         click.echo(f"gateway: warning: {warning}", err=True)
     return loaded
+
+
+def supervisor() -> "Supervisor":
+    """Find who started this process and watches over it, if anybody does."""
+    from gateway.supervisor import Supervisor
+
+    return Supervisor.from_environment(os.environ)
 
 
 def engine() -> "Engine":

@@ -1,6 +1,7 @@
 """Runs the gateway for a command: configuration, log, event loop, and what its end means as an exit code."""
 
 import signal
+from dataclasses import replace
 
 import anyio
 import click
@@ -32,5 +33,8 @@ def run_gateway(wishes: ConsoleWishes, *, log_to_file: bool) -> Exit:
         as_json=logs.format == "json",
         secrets=configuration.settings.secrets(),
     ):
-        stopped_by = anyio.run(serve, console_service(configuration, wishes))
+        service = console_service(configuration, wishes)
+        if service.stays:
+            service = replace(service, supervisor=opening.supervisor())
+        stopped_by = anyio.run(serve, service)
     return Exit.INTERRUPTED if stopped_by is signal.SIGINT else Exit.OK

@@ -2,7 +2,7 @@
 
 import secrets
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from adapters.contract import Place
 from gateway.state.clock import Clock, from_text, to_text
@@ -65,9 +65,10 @@ class Sessions:
             return Chat(chat.id, chat.place, workspace, chat.session_id)
 
     async def current(self, place: Place) -> Session | None:
-        """The session a chat is in, ``None`` before its first."""
+        """The session a chat is in, ``None`` before its first and after one that ended by itself."""
         row = await self._database.fetch_one(
-            f"{_SELECT} WHERE c.adapter = ? AND c.chat = ? AND c.session_id = s.id", place.adapter, place.chat
+            f"{_SELECT} WHERE c.adapter = ? AND c.chat = ? AND c.session_id = s.id AND s.ended_at IS NULL",
+            *(place.adapter, place.chat),
         )
         return _session(row) if row is not None else None
 
@@ -82,16 +83,29 @@ class Sessions:
             raise UnknownSession(session_id)
         return _session(row)
 
-    async def start(self, place: Place, *, workspace: str, root: str) -> Session:
-        """Begin a session in a chat and make it the current one; the one before it ends, and keeps everything."""
+    async def start(
+        self,
+        place: Place,
+        *,
+        workspace: str,
+        root: str,
+        checkpoints: bool | None = None,
+        inbox_id: int | None = None,
+    ) -> Session:
+        """Begin a session in a chat and make it the current one; the one before it ends, and keeps everything.
+
+        ``inbox_id`` names the message that asked for it, so that a restart does not begin another one.
+        """
         session_id = "s-" + secrets.token_hex(5)
         now = to_text(self._clock())
         async with self._database.transaction() as tx:
             chat = await ensure_chat(tx, place, self._clock)
             await tx.execute("UPDATE sessions SET ended_at = ? WHERE id = ? AND ended_at IS NULL", now, chat.session_id)
             await tx.execute(
-                "INSERT INTO sessions (id, chat_id, workspace, root, started_at) VALUES (?, ?, ?, ?, ?)",
-                *(session_id, chat.id, workspace, root, now),
+                "INSERT INTO sessions (id, chat_id, workspace, root, checkpoints, inbox_id, started_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                *(session_id, chat.id, workspace, root, None if checkpoints is None else int(checkpoints)),
+                *(inbox_id, now),
             )
             await tx.execute("UPDATE chats SET session_id = ? WHERE id = ?", session_id, chat.id)
         return await self.get(session_id)
@@ -110,6 +124,30 @@ class Sessions:
             )
         return await self.get(session_id)
 
+    async def last_switch(self, place: Place, workspace: str) -> bool | None:
+        """The switch of the chat's last session in a workspace, ``None`` where that followed the configuration."""
+        row = await self._database.fetch_one(
+            "SELECT s.checkpoints FROM sessions s JOIN chats c ON c.id = s.chat_id"
+            " WHERE c.adapter = ? AND c.chat = ? AND s.workspace = ? ORDER BY s.rowid DESC LIMIT 1",
+            *(place.adapter, place.chat, workspace),
+        )
+        return None if row is None or row["checkpoints"] is None else bool(row["checkpoints"])
+
+    async def end_idle(self, idle: timedelta) -> int:
+        """End the sessions in which nothing happened for so long; returns how many.
+
+        Everything of them is kept. The next message of their chats begins new ones.
+        """
+        now = self._clock()
+        limit = to_text(now - idle)
+        async with self._database.transaction() as tx:
+            return await tx.execute(_END_IDLE, to_text(now), limit, limit, limit)
+
+    async def ended(self) -> list[str]:
+        """The ids of all sessions that are over; none of them is ever begun again."""
+        rows = await self._database.fetch_all("SELECT id FROM sessions WHERE ended_at IS NOT NULL")
+        return [str(row["id"]) for row in rows]
+
     async def recent(self, *, limit: int = 100) -> list[Session]:
         """Sessions of every chat, newest first."""
         rows = await self._database.fetch_all(f"{_SELECT} ORDER BY s.started_at DESC, s.rowid DESC LIMIT ?", limit)
@@ -118,6 +156,15 @@ class Sessions:
 
 _SELECT = """
     SELECT s.*, c.adapter, c.chat FROM sessions s JOIN chats c ON c.id = s.chat_id
+"""
+
+
+_END_IDLE = """
+    UPDATE sessions SET ended_at = ? WHERE ended_at IS NULL AND started_at < ?
+    AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.session_id = sessions.id
+        AND (t.state = 'running' OR coalesce(t.ended_at, t.started_at) >= ?))
+    AND NOT EXISTS (SELECT 1 FROM restores r WHERE r.session_id = sessions.id
+        AND (r.state = 'planned' OR r.created_at >= ?))
 """
 
 

@@ -34,6 +34,7 @@ class Line(Platform):
         return self.holding.is_set()
 
     async def run(self, receive) -> None:
+        del receive  # nobody writes here
         self.starts += 1
         if self.ends:
             end = self.ends.pop(0)
