@@ -5,7 +5,8 @@ bytes survive; ``/`` separates their parts and none is absolute. Times are UTC.
 """
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -179,6 +180,14 @@ class Understanding:
 
 
 @dataclass(frozen=True, slots=True)
+class BackendChoice:
+    """Where a workspace's tools run: the kind of backend, and the options that kind takes, as plain values."""
+
+    kind: str = "local"
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """What every tool needs to know: where, for whom, whether checkpoints are on, and the id ``Engine.stop`` takes."""
 
@@ -186,7 +195,7 @@ class ToolCall:
     turn: TurnRef
     guarded: bool
     operation: str
-    backend: str = "local"
+    backend: BackendChoice = BackendChoice()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from engine.backends.base import StopSignal
-from engine.backends.registry import create_backend
+from engine.backends.base import Backend, Sandbox, StopSignal
+from engine.backends.held import Backends
 from engine.checkpoints.scan import blob_oid
 from engine.errors import ToolRefused
 from engine.guard import After, Before, Guard
@@ -20,7 +20,9 @@ from engine.host.paths import PathUnsafe, display, resolve_inside
 from engine.model import Entry, EntryKind, ToolCall, ToolResult, Understanding, Verdict, Workspace
 from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths
 from engine.tools.files import prepare_write, read_file
+from engine.tools.filetree import FileTree
 from engine.tools.patch import prepare_patch
+from engine.tools.sandbox import SandboxTree
 from engine.tools.shell import understand
 from engine.tools.terminal import describe
 
@@ -37,11 +39,20 @@ class Toolbox:
         guard: takes the checkpoints and keeps the ledger.
         user_home: what ``~`` means in a command.
         command_env: the environment of commands, and all of it.
+        backends: where tools run.
         fault: called before each operation that changes a workspace file (fault injection).
     """
 
-    def __init__(self, guard: Guard, user_home: str, command_env: Mapping[str, str], fault: Fault | None) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        user_home: str,
+        command_env: Mapping[str, str],
+        backends: Backends,
+        fault: Fault | None,
+    ) -> None:
         self._guard = guard
+        self._backends = backends
         self._user_home = user_home
         self._command_env = command_env
         self._fault = fault
@@ -51,35 +62,39 @@ class Toolbox:
     def read_file(self, call: ToolCall, path: str) -> ToolResult:
         """Return a file's text."""
         try:
-            with self.open_tree(call.workspace) as tree:
-                return ToolResult(ok=True, text=read_file(tree, _resolve(call.workspace, path)).text)
+            with self._files(call) as tree:
+                return ToolResult(ok=True, text=read_file(tree, tree.resolve(_below(call.workspace), path)).text)
         except _MISTAKES as error:
             return _mistake("read_file", path, error)
 
     def write_file(self, call: ToolCall, path: str, content: bytes) -> ToolResult:
         """Write a file exactly, taking the turn's checkpoint first."""
 
-        def prepare(tree: Tree) -> Sequence[Edit]:
-            return [prepare_write(tree, _resolve(call.workspace, path), content)]
+        def prepare(tree: FileTree) -> Sequence[Edit]:
+            return [prepare_write(tree, tree.resolve(_below(call.workspace), path), content)]
 
         return self._change(call, "write_file", path, prepare)
 
     def patch(self, call: ToolCall, text: str) -> ToolResult:
         """Apply a unified diff or search/replace edits, all or nothing, taking the turn's checkpoint first."""
 
-        def prepare(tree: Tree) -> Sequence[Edit]:
-            return prepare_patch(tree, text, lambda named: _resolve(call.workspace, named))
+        def prepare(tree: FileTree) -> Sequence[Edit]:
+            return prepare_patch(tree, text, lambda named: tree.resolve(_below(call.workspace), named))
 
         return self._change(call, "patch", "", prepare)
 
-    def _change(self, call: ToolCall, tool: str, subject: str, prepare: Callable[[Tree], Sequence[Edit]]) -> ToolResult:
+    def _change(
+        self, call: ToolCall, tool: str, subject: str, prepare: Callable[[FileTree], Sequence[Edit]]
+    ) -> ToolResult:
         try:
-            with self._running(call) as signal, self.open_tree(call.workspace) as tree:
+            with self._running(call) as signal, self._files(call) as tree:
                 edits = prepare(tree)
                 named = edited_paths(edits)
                 subject = _several(named)
                 reason = f"before {tool}: {subject}"
-                before = self._guard.before(call, reason, named, checkpoint=True, writes=_planned(edits))
+                before = Before(None, None, reason)
+                if isinstance(tree, Tree):  # what a sandbox holds, no checkpoint covers
+                    before = self._guard.before(call, reason, named, checkpoint=True, writes=_planned(edits))
                 try:
                     _refuse_stopped(signal, tool)
                     apply_edits(tree, edits)
@@ -104,18 +119,15 @@ class Toolbox:
         timeout_s: float | None = None,
     ) -> ToolResult:
         """Run a shell command; what is not plainly read-only is captured before and after."""
-        workspace = call.workspace
-        understood = self.understand(workspace, command)
-        named = _named_files(workspace, understood)
         decode = codecs.getincrementaldecoder("utf-8")("replace")
         try:
-            backend = create_backend(call.backend)
+            backend = self._backends.get(call.backend, call.workspace)
             with self._running(call) as signal:
-                before = self._before_command(call, command, understood, named, guarded=not backend.is_container)
+                before, named = self._before_command(call, command, backend)
                 try:
                     ended = backend.run(
                         command,
-                        workspace.cwd,
+                        call.workspace.cwd,
                         self._command_env,
                         timeout_s or DEFAULT_TIMEOUT_S,
                         lambda piece: on_output(decode.decode(piece)) if on_output else None,
@@ -128,13 +140,16 @@ class Toolbox:
         said = describe(ended)
         return _result(after, ok=said.ok, text=said.text, exit_code=said.exit_code)
 
-    def _before_command(
-        self, call: ToolCall, command: str, understood: Understanding, named: Sequence[str], *, guarded: bool
-    ) -> Before:
+    def _before_command(self, call: ToolCall, command: str, backend: Backend) -> tuple[Before, Sequence[str]]:
+        """Capture what a command can change, unless that lies in a sandbox; return also what it names."""
         reason = f"before terminal: {' '.join(command.split())}"
-        if understood.verdict is Verdict.READ_ONLY or not guarded:
-            return Before(None, None, reason)
-        return self._guard.before(call, reason, named, checkpoint=understood.verdict is Verdict.DESTRUCTIVE)
+        if backend.is_container:
+            return Before(None, None, reason), ()
+        understood = self.understand(call.workspace, command)
+        named = _named_files(call.workspace, understood)
+        if understood.verdict is Verdict.READ_ONLY:
+            return Before(None, None, reason), named
+        return self._guard.before(call, reason, named, checkpoint=understood.verdict is Verdict.DESTRUCTIVE), named
 
     def stop(self, operation: str) -> bool:
         """End what runs under an operation id and refuse whatever it would still write; whether it was running."""
@@ -150,6 +165,18 @@ class Toolbox:
         tree = Tree.open(workspace.root) if self._fault is None else Tree.open(workspace.root, self._fault)
         with tree:
             yield tree
+
+    @contextmanager
+    def _files(self, call: ToolCall) -> Iterator[FileTree]:
+        """Open the files that a call means: the workspace's on the host, or those in its sandbox."""
+        backend = self._backends.get(call.backend, call.workspace)
+        if not backend.is_container:
+            with self.open_tree(call.workspace) as tree:
+                yield tree
+        elif isinstance(backend, Sandbox):
+            yield SandboxTree(backend)
+        else:
+            raise ToolRefused(f"backend {backend.kind!r}", "cannot read or write files; use a command in the terminal")
 
     @contextmanager
     def _running(self, call: ToolCall) -> Iterator[StopSignal]:
@@ -168,6 +195,12 @@ class Toolbox:
 def _refuse_stopped(signal: StopSignal, tool: str) -> None:
     if signal.stopped:
         raise ToolRefused(tool, "the turn was stopped; nothing more is changed")
+
+
+def _below(workspace: Workspace) -> str:
+    """Return the directory that names are seen from, relative to the root."""
+    below = os.path.relpath(workspace.cwd, workspace.root)
+    return "" if below == "." else below
 
 
 def _resolve(workspace: Workspace, named: str) -> str:

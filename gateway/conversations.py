@@ -148,7 +148,7 @@ class Conversations:
             agent=self._agents[settings.agent_of(session.workspace).kind],
             text=text,
             guarded=self._guarded(session) and self._workspaces.container(session.workspace) is None,
-            backend=settings.backend_of(session.workspace).kind,
+            backend=settings.backend_of(session.workspace).choice(),
         )
         return Handled(replies, lambda: self._runner.run(request))
 

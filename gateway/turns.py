@@ -13,7 +13,7 @@ import anyio
 
 from adapters.contract import Part, Place
 from engine.errors import EngineError
-from engine.model import ToolCall, Workspace
+from engine.model import BackendChoice, ToolCall, Workspace
 from gateway.agents.base import Agent, TurnContext
 from gateway.delivery import Delivery
 from gateway.measures import Note, TurnEnded, unnoted
@@ -51,7 +51,7 @@ class TurnRequest:
     agent: Agent
     text: str
     guarded: bool
-    backend: str = "local"
+    backend: BackendChoice = BackendChoice()
 
     @property
     def place(self) -> Place:

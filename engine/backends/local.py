@@ -9,17 +9,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
-from typing import Final
+from typing import Any, Final
 
-from engine.backends.base import ProcessResult, StopSignal
+from engine.backends.base import ProcessResult, Site, StopSignal
 from engine.backends.guardian import Guardian
-from engine.backends.output import Capture, Lines
+from engine.backends.options import Options
+from engine.backends.output import CAPTURE_BYTES, Capture, Lines
 from engine.backends.processes import MARKER, ProcessGroup
 from engine.backends.running import Running
 from engine.errors import ToolRefused
-
-CAPTURE_BYTES: Final = 1024 * 1024
-"""How much output is kept of one command."""
 
 GRACE_S: Final = 2.0
 """How long processes may take to end after SIGTERM, before SIGKILL."""
@@ -78,6 +76,16 @@ class LocalBackend:
             if not (keep_background and running.ended_by_itself):
                 running.end_all(self._grace_s)
             return running.result()
+
+    def close(self) -> None:
+        """Nothing is held between two runs."""
+
+
+def create_local(options: Mapping[str, Any], site: Site) -> LocalBackend:
+    """Make the backend of this machine, which has no options and may be used from everywhere on it."""
+    del site
+    Options(LocalBackend.kind, options).finish()
+    return LocalBackend()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,10 @@
 """What is kept and shown of a command's output while it runs; bounded, whatever the command writes."""
 
 from collections.abc import Callable
+from typing import Final
+
+CAPTURE_BYTES: Final = 1024 * 1024
+"""How much output is kept of one command."""
 
 LINE_LIMIT_BYTES = 8 * 1024
 """A line that is longer is shown in pieces."""

@@ -2,16 +2,17 @@
 
 Whether a name means a container is known also where nothing here can run it, because checkpoints depend on it. Other
 distributions add backends under the entry point group ``takeback.backends``: the name is the kind, the object a factory
-that takes the configured options and returns a ``Backend``, with an attribute ``is_container``.
+that takes the configured options and the ``Site`` and returns a ``Backend``, with an attribute ``is_container``.
 """
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Any, Final, Protocol, cast
 
-from engine.backends.base import Backend
+from engine.backends.base import Backend, Site
 from engine.errors import ToolRefused
 
 ENTRY_POINTS: Final = "takeback.backends"
@@ -23,7 +24,12 @@ CONTAINER_KINDS: Final = frozenset({"docker", "singularity", "apptainer", "modal
 HOST_KINDS: Final = frozenset({"local", "ssh"})
 """Kinds whose paths are the host's."""
 
-_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+_BUILTIN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "local": ("engine.backends.local", "create_local"),
+    }
+)
+"""Module and factory by kind; imported when first used, since most are never needed and starting should be quick."""
 
 
 class BackendFactory(Protocol):
@@ -34,8 +40,8 @@ class BackendFactory(Protocol):
         """Whether the paths of what it makes belong to a sandbox."""
         ...
 
-    def __call__(self, options: Mapping[str, Any], /) -> Backend:
-        """Make the backend."""
+    def __call__(self, options: Mapping[str, Any], site: Site, /) -> Backend:
+        """Make the backend; reaches for nothing outside yet. Raises ``ToolRefused`` for options it cannot use."""
         ...
 
 
@@ -53,29 +59,19 @@ def is_container(kind: str) -> bool:
     return bool(_load_plugin(kind).is_container)
 
 
-def create_backend(kind: str, options: Mapping[str, Any] = _NO_OPTIONS) -> Backend:
+def create_backend(kind: str, options: Mapping[str, Any], site: Site) -> Backend:
     """Make the backend of a kind; raises ``ToolRefused`` if there is none, naming the nearest kind."""
     builtin = _BUILTIN.get(kind)
     if builtin is not None:
-        return builtin(options)
+        module, name = builtin
+        factory = cast("BackendFactory", getattr(import_module(module), name))
+        return factory(options, site)
     if kind in CONTAINER_KINDS | HOST_KINDS and kind not in _plugins():
         raise ToolRefused(
             f"backend {kind!r}",
             "is not available in this installation. Use 'local', or install a package that provides it",
         )
-    return _load_plugin(kind)(options)
-
-
-def _local(options: Mapping[str, Any]) -> Backend:
-    # Imported when first used: most kinds are never needed, and starting should be quick.
-    from engine.backends.local import LocalBackend
-
-    if options:
-        raise ToolRefused("backend 'local'", f"takes no options, but got {', '.join(map(repr, sorted(options)))}")
-    return LocalBackend()
-
-
-_BUILTIN: dict[str, Callable[[Mapping[str, Any]], Backend]] = {"local": _local}
+    return _load_plugin(kind)(options, site)
 
 
 def _plugins() -> dict[str, EntryPoint]:
@@ -85,7 +81,7 @@ def _plugins() -> dict[str, EntryPoint]:
 def _load_plugin(kind: str) -> BackendFactory:
     point = _plugins().get(kind)
     if point is None:
-        raise ToolRefused(f"backend {kind!r}", f"is unknown; {_suggestion(kind)}")
+        raise ToolRefused(f"backend {kind!r}", f"is unknown; {suggestion(kind)}")
     try:
         factory = point.load()
     except Exception as error:
@@ -95,7 +91,8 @@ def _load_plugin(kind: str) -> BackendFactory:
     return cast("BackendFactory", factory)
 
 
-def _suggestion(kind: str) -> str:
+def suggestion(kind: str) -> str:
+    """Say which kind was probably meant, and which there are."""
     nearest = difflib.get_close_matches(kind, known_kinds(), n=1, cutoff=0.5)
     known = f"known are {', '.join(known_kinds())}"
     return f"did you mean {nearest[0]!r}? ({known})" if nearest else known

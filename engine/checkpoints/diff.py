@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from engine.host.git import Git
-from engine.model import ChangeStats
+from engine.model import ChangeStats, DiffResult, Gap
 from engine.store.layout import RESERVED
 
 LARGEST_PATCH_BYTES = 4 * 1024 * 1024
@@ -65,3 +65,25 @@ def _text(raw: bytes) -> str:
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
+
+
+def compare(
+    git: Git,
+    title: str,
+    old: str,
+    new: str,
+    selection: Sequence[str],
+    gaps: tuple[Gap, ...],
+    *,
+    literal: bool = False,
+) -> DiffResult:
+    """Compare two trees as people see it: totals, a line per file, and the patch."""
+    if old == new:
+        return DiffResult(title, change_stats(git, old, new), "", "", gaps)
+    return DiffResult(
+        title,
+        change_stats(git, old, new, selection, literal=literal),
+        stat_text(git, old, new, selection, literal=literal),
+        patch_text(git, old, new, selection, literal=literal),
+        gaps,
+    )

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from engine.host import steps
-from engine.host.paths import PathUnsafe, validate
+from engine.host.paths import PathUnsafe, resolve_inside, validate
 from engine.host.places import (
     LIST,
     SEARCH,
@@ -81,6 +81,10 @@ class Tree:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def resolve(self, directory: str, named: str) -> str:
+        """Turn a name, seen from a directory below the root, into a path; see ``paths.resolve_inside``."""
+        return resolve_inside(self.root, os.path.join(self.root, directory), named)
 
     def signature(self, path: str) -> Signature | None:
         """Sign what stands at a path; ``None`` for nothing, also where a parent is a symlink."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from engine.errors import EngineError, ToolRefused
-from engine.host.files import ContentChanged, Signature, Tree
-from engine.host.paths import PathUnsafe, display, resolve_inside
+from engine.host.files import ContentChanged, Signature
+from engine.host.paths import PathUnsafe, display
+from engine.tools.filetree import FileTree
 
 _MAX_LINKS = 40  # what Linux follows before it says ELOOP, path_resolution(7)
 
@@ -52,7 +53,7 @@ def edited_paths(edits: Iterable[Edit]) -> list[str]:
     return list(dict.fromkeys(edit.path for edit in edits))
 
 
-def apply_edits(tree: Tree, edits: Sequence[Edit]) -> None:
+def apply_edits(tree: FileTree, edits: Sequence[Edit]) -> None:
     """Make every change, or none: when one fails, those before it are put back and its error is raised.
 
     Raises:
@@ -76,7 +77,7 @@ def apply_edits(tree: Tree, edits: Sequence[Edit]) -> None:
             raise
 
 
-def follow_link(tree: Tree, path: str) -> str:
+def follow_link(tree: FileTree, path: str) -> str:
     """Return where the symlinks at a path lead, below the root; a path without one is returned as it is.
 
     What they lead to need not exist. Raises ``ToolRefused`` for a link that leads outside, or round in a circle.
@@ -88,7 +89,7 @@ def follow_link(tree: Tree, path: str) -> str:
             return current
         target = os.fsdecode(tree.read_link(current))
         try:
-            current = resolve_inside(tree.root, os.path.join(tree.root, os.path.dirname(current)), target)
+            current = tree.resolve(os.path.dirname(current), target)
         except PathUnsafe as error:
             raise ToolRefused(
                 display(path), f"is a symbolic link to {display(target)}, which {error.reason}"
@@ -96,7 +97,7 @@ def follow_link(tree: Tree, path: str) -> str:
     raise ToolRefused(display(path), "is a symbolic link that leads round in a circle")
 
 
-def find_target(tree: Tree, path: str) -> tuple[str, Signature | None]:
+def find_target(tree: FileTree, path: str) -> tuple[str, Signature | None]:
     """Return the path that writing to ``path`` would write, links followed, and what stands there.
 
     Raises ``ToolRefused`` where no file can be written: at the root, a directory, a FIFO, below a file.
@@ -125,7 +126,7 @@ class _Done:
     parents: Sequence[str] = ()
 
 
-def _keep(tree: Tree, edit: Edit) -> bytes | None:
+def _keep(tree: FileTree, edit: Edit) -> bytes | None:
     """Read what a change will replace, to be able to put it back."""
     if edit.before is None:
         return None
@@ -137,7 +138,7 @@ def _keep(tree: Tree, edit: Edit) -> bytes | None:
     return content
 
 
-def _apply(tree: Tree, change: _Done) -> None:
+def _apply(tree: FileTree, change: _Done) -> None:
     edit = change.edit
     if isinstance(edit, FileRemoval):
         tree.remove_file(edit.path, expected=edit.before)
@@ -147,7 +148,7 @@ def _apply(tree: Tree, change: _Done) -> None:
     change.finished = True
 
 
-def _put_back(tree: Tree, change: _Done) -> bool:
+def _put_back(tree: FileTree, change: _Done) -> bool:
     """Undo one change as far as it came; whether what stands there now is what stood there before."""
     edit = change.edit
     try:
@@ -160,7 +161,7 @@ def _put_back(tree: Tree, change: _Done) -> bool:
     return True
 
 
-def _stands(tree: Tree, edit: Edit) -> bool:
+def _stands(tree: FileTree, edit: Edit) -> bool:
     """Whether a change that failed was made all the same: its last step, making it durable, can fail alone."""
     found = tree.signature(edit.path)
     if found == edit.before or found is None:
@@ -171,7 +172,7 @@ def _stands(tree: Tree, edit: Edit) -> bool:
         return file.read() == edit.content
 
 
-def _restore(tree: Tree, change: _Done) -> None:
+def _restore(tree: FileTree, change: _Done) -> None:
     edit = change.edit
     now = change.after if change.finished else tree.signature(edit.path)
     if edit.before is None:
@@ -180,7 +181,7 @@ def _restore(tree: Tree, change: _Done) -> None:
         tree.write_file(edit.path, [change.content], edit.before.mode, expected=now)
 
 
-def _require_free_way(tree: Tree, path: str) -> None:
+def _require_free_way(tree: FileTree, path: str) -> None:
     """Refuse a path below something that is no directory."""
     parts = path.split("/")
     for depth in range(1, len(parts)):

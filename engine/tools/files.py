@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.errors import ToolRefused
-from engine.host.files import TEMP_PREFIX, Signature, Tree
+from engine.host.files import TEMP_PREFIX, Signature
 from engine.host.paths import display
 from engine.tools.edits import FileEdit, find_target, follow_link
+from engine.tools.filetree import FileTree
 
 READ_LIMIT_BYTES: Final = 256 * 1024
 """How much of a file is read for an agent unless it asks otherwise."""
@@ -35,7 +36,7 @@ class ReadResult:
     directory: bool = False
 
 
-def read_file(tree: Tree, path: str, *, limit_bytes: int = READ_LIMIT_BYTES) -> ReadResult:
+def read_file(tree: FileTree, path: str, *, limit_bytes: int = READ_LIMIT_BYTES) -> ReadResult:
     r"""Read a file, or list a directory (``""`` is the root).
 
     Bytes that are no UTF-8 are shown as ``\xff``. Symlinks are followed inside the tree. Raises ``ToolRefused`` where
@@ -56,7 +57,7 @@ def read_file(tree: Tree, path: str, *, limit_bytes: int = READ_LIMIT_BYTES) -> 
     return _show(display(path), data[:limit_bytes], size_bytes)
 
 
-def prepare_write(tree: Tree, path: str, content: bytes, *, umask: int = UMASK) -> FileEdit:
+def prepare_write(tree: FileTree, path: str, content: bytes, *, umask: int = UMASK) -> FileEdit:
     """Prepare writing a file whole; an existing one keeps its mode, a symlink is followed inside the tree.
 
     Raises ``ToolRefused`` where no file can be written, ``PathUnsafe`` for a malformed path.
@@ -77,7 +78,7 @@ def _show(name: str, data: bytes, size_bytes: int) -> ReadResult:
     return ReadResult(text, size_bytes, cut_bytes=cut_bytes)
 
 
-def _list(tree: Tree, path: str) -> ReadResult:
+def _list(tree: FileTree, path: str) -> ReadResult:
     entries = [entry for entry in tree.entries(path) if not entry[0].startswith(TEMP_PREFIX)]
     lines = [_entry_line(tree, path, name, found) for name, found in entries[:LIST_LIMIT]]
     if len(entries) > LIST_LIMIT:
@@ -86,7 +87,7 @@ def _list(tree: Tree, path: str) -> ReadResult:
     return ReadResult(text, size_bytes=0, directory=True)
 
 
-def _entry_line(tree: Tree, directory: str, name: str, found: Signature) -> str:
+def _entry_line(tree: FileTree, directory: str, name: str, found: Signature) -> str:
     shown = display(name)
     if found.is_directory:
         return f"{shown}/"
@@ -95,7 +96,7 @@ def _entry_line(tree: Tree, directory: str, name: str, found: Signature) -> str:
     return f"{shown} ({found.size} bytes)" if found.is_file else f"{shown} (neither file nor directory)"
 
 
-def _link_target(tree: Tree, directory: str, name: str) -> str:
+def _link_target(tree: FileTree, directory: str, name: str) -> str:
     try:
         return display(tree.read_link(f"{directory}/{name}" if directory else name).decode("utf-8", "surrogateescape"))
     except OSError:  # gone since it was listed

@@ -42,7 +42,7 @@ def _field(name: str, field: FieldInfo, key: Key, chosen: Mapping[str, Any], dep
     if key.shape is Shape.SECTION and not field.examples:
         below = chosen[name] if live else {}
         return [*lines, _line(f"{name}:", depth, live=live), *_section(_model(field.annotation), key, below, depth + 1)]
-    if key.shape is Shape.NAMED:
+    if key.shape is Shape.NAMED and not field.examples:
         lines.append(_line(f"{name}:", depth, live=live))
         for own_name, value in (chosen[name] if live else {"app": None}).items():
             lines.append(_line(f"{own_name}:", depth + 1, live=live))

@@ -5,42 +5,17 @@ Secrets are ``SecretStr``, so that no ``repr`` shows them.
 """
 
 import ipaddress
-import os
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from engine.model import Limits
+from gateway.config.backend import Backend
+from gateway.config.values import AbsolutePath, Address, Amount, Count, Interval, Port, Section, number
 
 MIB = 1024 * 1024
 WORKSPACE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-LARGEST_NUMBER = 1_000_000_000
-"""Far beyond any sense, and small enough that no product of it overflows."""
-
-
-def _number(value: object) -> object:
-    """Refuse ``true`` where a number is meant; Python would count it as 1."""
-    if isinstance(value, bool):
-        raise ValueError("must be a number")  # noqa: TRY004 - pydantic turns only ValueError into a finding
-    return value
-
-
-def _absolute(value: str) -> str:
-    """Expand ``~``; a relative path has no meaning for a service that is started anywhere."""
-    path = os.path.expanduser(value)
-    if "\0" in path:
-        raise ValueError("must not contain a NUL character")
-    if not os.path.isabs(path):
-        raise ValueError("must be an absolute path, or begin with ~")
-    return os.path.normpath(path)
-
-
-def _address(value: str) -> str:
-    """Accept only what an HTTP client can call."""
-    if not re.match(r"https?://[^/\s]", value):
-        raise ValueError("must begin with http:// or https://")
-    return value.rstrip("/")
 
 
 def _workspace_name(value: str) -> str:
@@ -51,28 +26,15 @@ def _workspace_name(value: str) -> str:
     return value
 
 
-Count = Annotated[int, BeforeValidator(_number), Field(gt=0, le=LARGEST_NUMBER)]
-Amount = Annotated[float, BeforeValidator(_number), Field(gt=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
-Port = Annotated[int, BeforeValidator(_number), Field(ge=0, le=65535)]
-Interval = Annotated[float, BeforeValidator(_number), Field(ge=0, le=LARGEST_NUMBER, allow_inf_nan=False)]
-TelegramId = Annotated[int, BeforeValidator(_number)]
+TelegramId = Annotated[int, BeforeValidator(number)]
 SlackId = Annotated[str, Field(min_length=1)]
 AnswersInGroups = Annotated[
     Literal["addressed", "all"],
     Field(description="In groups, answer what names the bot or replies to it (addressed), or everything (all)."),
 ]
 LargestFile = Annotated[Amount, Field(description="A larger file that somebody sends is not taken; it is said.")]
-AbsolutePath = Annotated[str, AfterValidator(_absolute)]
-Address = Annotated[str, AfterValidator(_address)]
 WorkspaceName = Annotated[str, AfterValidator(_workspace_name)]
 Approvals = Literal["off", "outside", "destructive", "all"]
-BackendKind = Literal["local", "ssh", "docker", "singularity", "modal", "daytona", "vercel_sandbox"]
-
-
-class Section(BaseModel):
-    """A part of the configuration: no unknown keys, no change after loading, no values in error texts."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, populate_by_name=True)
 
 
 class Checkpoints(Section):
@@ -132,27 +94,6 @@ class Agent(Section):
         if self.kind == "model" and not self.model:
             raise ValueError("needs the key model when its kind is model")
         return self
-
-
-class Backend(Section):
-    """Where the terminal tool runs."""
-
-    kind: BackendKind = Field(
-        default="local", description="local, ssh, docker, singularity, modal, daytona or vercel_sandbox."
-    )
-    cli: str | None = Field(
-        default=None, description="For docker: the program to call, docker or podman.", examples=["podman"]
-    )
-    image: str | None = Field(default=None, description="For a container: its image.", examples=["dev:latest"])
-    host: str | None = Field(default=None, description="For ssh: the host, as ssh understands it.", examples=["build"])
-    args: tuple[str, ...] = Field(
-        default=(), description="More arguments for the program that starts it.", examples=[["--network=none"]]
-    )
-
-    @property
-    def is_container(self) -> bool:
-        """Whether paths belong to a sandbox, so that nothing on the host is captured."""
-        return self.kind not in {"local", "ssh"}
 
 
 class Workspace(Section):

@@ -7,8 +7,8 @@ all files, before ``edits.apply_edits`` writes anything.
 from collections.abc import Callable
 
 from engine.errors import ToolRefused
-from engine.host.files import Tree
 from engine.tools.edits import Edit
+from engine.tools.filetree import FileTree
 from engine.tools.patch.blocks import apply_blocks, has_blocks, parse_blocks
 from engine.tools.patch.draft import Draft
 from engine.tools.patch.files import apply_diff
@@ -28,7 +28,7 @@ lines to stand there instead
 >>>>>>> REPLACE"""
 
 
-def prepare_patch(tree: Tree, text: str, resolve: Callable[[str], str]) -> list[Edit]:
+def prepare_patch(tree: FileTree, text: str, resolve: Callable[[str], str]) -> list[Edit]:
     """Work out what a patch changes; ``resolve`` turns a name in it into a path below the root.
 
     Raises ``ToolRefused`` where it cannot be applied exactly, saying why and where it nearly fits; ``PathUnsafe`` for a

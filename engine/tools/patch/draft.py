@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.errors import ToolRefused
-from engine.host.files import ContentChanged, Signature, Tree
+from engine.host.files import ContentChanged, Signature
 from engine.host.paths import display
 from engine.tools.edits import Edit, FileEdit, FileRemoval, find_target
 from engine.tools.files import NEW_FILE_MODE, UMASK
+from engine.tools.filetree import FileTree
 
 FILE_LIMIT_BYTES: Final = 64 * 1024 * 1024
 """The largest file that is patched; it is held in memory."""
@@ -32,7 +33,7 @@ class _State:
 class Draft:
     """Reads files when they are first named, and keeps every change in memory."""
 
-    def __init__(self, tree: Tree, resolve: Callable[[str], str]) -> None:
+    def __init__(self, tree: FileTree, resolve: Callable[[str], str]) -> None:
         self._tree = tree
         self._resolve = resolve
         self._states: dict[str, _State] = {}

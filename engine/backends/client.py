@@ -1,0 +1,145 @@
+"""Programs of this machine that reach another place: ``ssh``, ``docker``, ``podman``, ``apptainer``.
+
+Each call is a process in a session of its own, so that a terminal's Ctrl-C is not its. A call that runs a command has a
+pipe as its standard input that this program alone holds open: when this program is gone, the wrapper on the other side
+sees the end of it and ends the command.
+"""
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Final
+
+from engine.backends.base import Executed
+from engine.backends.conversation import NotStarted
+from engine.backends.wrapper import GATE, Verdict, one_line
+
+_READ_BYTES: Final = 64 * 1024
+_STOP: Final = b"\n"
+_END_S: Final = 5.0
+
+
+class ClientChannel:
+    """A run of the wrapper through a client program; see ``conversation.Channel``.
+
+    Args:
+        arguments: the client and all that it needs to run ``/bin/sh -c GATE`` on the other side is appended by
+            ``shell_arguments``.
+        environment: of the client.
+        text: the program for the other side.
+        killer: kills the process group of that number on the other side, by a call of its own.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], environment: Mapping[str, str], text: str, killer: Callable[[Verdict], None]
+    ) -> None:
+        self._killer = killer
+        self._process = start_client(arguments, environment)
+        self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._to_send.put(one_line(text))
+        # In a thread of its own: a client that cannot connect reads nothing, and the pipe is small.
+        threading.Thread(target=self._send, name="command-elsewhere", daemon=True).start()
+
+    def output(self) -> Iterator[bytes]:
+        """Yield what comes on standard output until its end."""
+        return _pieces(self._process.stdout)
+
+    def errors(self) -> Iterator[bytes]:
+        """Yield what comes on standard errors until its end."""
+        return _pieces(self._process.stderr)
+
+    def ask_to_end(self) -> None:
+        """Send the line that the wrapper waits for."""
+        self._to_send.put(_STOP)
+
+    def kill(self, verdict: Verdict) -> None:
+        """End the command by another call of the client, then the client."""
+        if verdict.group is not None:
+            self._killer(verdict)
+        end_client(self._process)
+
+    def close(self) -> None:
+        """End the client if it still runs; its pipes close with it."""
+        end_client(self._process)
+        self._to_send.put(None)
+
+    def _send(self) -> None:
+        stdin = self._process.stdin
+        if stdin is None:
+            raise AssertionError
+        with suppress(OSError):  # the client has ended; what it said tells why
+            while (data := self._to_send.get()) is not None:
+                stdin.write(data)
+                stdin.flush()
+        with suppress(OSError):
+            stdin.close()
+
+
+def shell_arguments() -> list[str]:
+    """What a client is given to run so that the wrapper's program can be sent to it."""
+    return ["/bin/sh", "-c", GATE]
+
+
+def start_client(arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a client with pipes on all sides; raises ``NotStarted`` where that is impossible."""
+    try:
+        return subprocess.Popen(
+            arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            env=dict(environment),
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise NotStarted(f"the program {arguments[0]!r} is not installed here") from None
+    except OSError as error:
+        raise NotStarted(f"the program {arguments[0]!r} cannot be started: {error.strerror}") from error
+    except ValueError:
+        raise NotStarted("an argument holds a NUL character, which no program can take") from None
+
+
+def end_client(process: subprocess.Popen[bytes]) -> None:
+    """Kill a client, with what it started here, unless it has ended."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_END_S)
+
+
+def call_client(
+    arguments: Sequence[str], environment: Mapping[str, str], *, stdin: bytes = b"", timeout_s: float
+) -> Executed:
+    """Run a client to its end; raises ``NotStarted`` also when it takes too long, and it is killed then."""
+    process = start_client(arguments, environment)
+    try:
+        output, errors = process.communicate(stdin, timeout_s)
+    except subprocess.TimeoutExpired:
+        raise NotStarted(f"{os.path.basename(arguments[0])} did not answer within {timeout_s:.0f} s") from None
+    finally:
+        end_client(process)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+    return Executed(process.returncode, output, errors)
+
+
+def complaint(executed: Executed) -> str:
+    """What a client says last of why it failed."""
+    lines = executed.errors.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1].strip() if lines else f"it ended with exit code {executed.exit_code} and said nothing"
+
+
+def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
+    if stream is None:
+        raise AssertionError
+    with stream:
+        while data := os.read(stream.fileno(), _READ_BYTES):
+            yield data

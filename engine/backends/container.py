@@ -1,0 +1,61 @@
+"""What all containers have in common: what they are called, where the workspace is in them, and whose they are.
+
+A container that Takeback started carries its owner, the process. One whose owner is gone is removed before the next is
+started; one that somebody else started is used and left alone.
+"""
+
+import os
+import posixpath
+import re
+
+from engine.backends.base import Site
+from engine.errors import ToolRefused
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_STARTED_FIELD = 19  # starttime, counted from the field after the name; proc(5)
+
+
+def container_name(kind: str, wanted: str, site: Site) -> str:
+    """Return what a workspace's container is called: as configured, or by the workspace; raises ``ToolRefused``."""
+    if not wanted:
+        return f"takeback-{site.hash[:12]}"
+    if not _NAME.fullmatch(wanted):
+        raise ToolRefused(
+            f"backend {kind!r}",
+            f"{wanted!r} is no name for a container: letters, digits, '.', '_' and '-', a letter or digit first",
+        )
+    return wanted
+
+
+def inside(site: Site, workdir: str, cwd: str) -> str:
+    """Return where a directory of the workspace on the host is in the sandbox."""
+    below = os.path.relpath(cwd, site.root)
+    return workdir if below == "." or below.startswith("..") else posixpath.join(workdir, below)
+
+
+def this_owner() -> str:
+    """Name this process so that no later one is taken for it."""
+    return f"{os.getpid()}.{_started(os.getpid())}"
+
+
+def is_gone(owner: str) -> bool:
+    """Whether the process by that name runs no more."""
+    number, _, started = owner.partition(".")
+    if not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return _started(int(number)) != started
+
+
+def _started(pid: int) -> str:
+    """When a process started, in the system's own ticks; empty where the system does not say."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[_STARTED_FIELD].decode()
+    except (OSError, IndexError):
+        return ""
