@@ -13,8 +13,8 @@ REASON_CHARACTERS = 120
 GAPS_SHOWN = 3
 """Names of gaps in one entry before the rest is counted."""
 
-BUTTONS_SHOWN = 5
-"""Entries with buttons: the newest are what people want back."""
+ASKED_CHARACTERS = 60
+"""Characters of a reason in the question before a restore; platforms allow few."""
 
 FOOTER = """\
   /rollback <N>             restore to checkpoint N (keeps your hand-edits)
@@ -72,9 +72,14 @@ def _reason(gap: Gap) -> str:
 def _buttons(checkpoints: Sequence[Checkpoint]) -> tuple[Button, ...]:
     return tuple(
         button
-        for number, checkpoint in enumerate(checkpoints[:BUTTONS_SHOWN], 1)
+        for number, checkpoint in enumerate(checkpoints, 1)
         for button in (
             Button(f"Diff {number}", f"/rollback diff {checkpoint.id[:SHORT_ID]}"),
-            Button(f"Restore {number}", f"/rollback {checkpoint.id[:SHORT_ID]}"),
+            Button(f"Restore {number}", f"/rollback {checkpoint.id[:SHORT_ID]}", confirm=_question(checkpoint)),
         )
     )
+
+
+def _question(checkpoint: Checkpoint) -> str:
+    reason = one_line(checkpoint.reason, ASKED_CHARACTERS)
+    return f"Restore checkpoint {checkpoint.id[:LISTED_ID]}: {reason}? Your hand-edits are kept, and /redo undoes it."

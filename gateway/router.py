@@ -1,7 +1,8 @@
 """Tells commands from messages to the agent.
 
-A command is ``/name``, ``/name@bot`` or, for platforms without slash commands in threads, ``!name``, in any
-case of letters. The direct agent's own words (``/write``, ``/read``, ``/patch``, ``/run``) are turns.
+A command is ``/name`` or, for platforms without slash commands in threads, ``!name``, in any case of letters. Which bot
+one is for is the adapters' business; a name that is left behind it is not looked at. The direct agent's own words
+(``/write``, ``/read``, ``/patch``, ``/run``) are turns.
 """
 
 import re
@@ -14,7 +15,7 @@ from gateway.commands.base import BadUsage, Command, Invocation
 from gateway.commands.table import COMMANDS
 
 # A second slash makes it a path: "/etc/hosts looks odd" is for the agent.
-_COMMAND = re.compile(r"(?P<mark>[/!])(?P<name>[A-Za-z][\w-]*)(?:@(?P<bot>\w+))?(?=\s|\Z)")
+_COMMAND = re.compile(r"(?P<mark>[/!])(?P<name>[A-Za-z][\w-]*)(?:@\w+)?(?=\s|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +42,19 @@ class Mistyped:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """The text is a command for another bot, or nothing at all."""
+    """The text is nothing at all."""
 
 
 Routed = ToCommand | ToAgent | Mistyped | Ignored
 
 
-def route(text: str, *, agent_kind: str, bot: str | None = None, commands: Sequence[Command] = COMMANDS) -> Routed:
-    """Decide what a message is; ``bot`` is the name this gateway answers to where names matter."""
+def route(text: str, *, agent_kind: str, commands: Sequence[Command] = COMMANDS) -> Routed:
+    """Decide what a message is."""
     if not text.strip():
         return Ignored()
     match = _COMMAND.match(text.lstrip())
     if match is None:
         return ToAgent(text)
-    if bot is not None and match["bot"] and match["bot"].casefold() != bot.casefold():
-        return Ignored()
     word = match["name"].lower()
     for command in commands:
         if command.name == word:

@@ -8,6 +8,9 @@ import re
 
 from adapters.contract import Button, Outbound, Part, Style
 
+CHOICES_SHOWN = 6
+"""Buttons of one message that are written out."""
+
 _BLOCKS = frozenset({Style.BLOCK, Style.DIFF})
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Controls but for tab and newline, and the characters that turn the direction of writing."""
@@ -50,10 +53,11 @@ def plain(message: Outbound) -> str:
 
 
 def choices(buttons: tuple[Button, ...]) -> str:
-    """What buttons offer, as commands to type; empty without buttons."""
+    """What buttons offer, as commands to type; empty without buttons. Of many only the first: they show the form."""
     if not buttons:
         return ""
-    return "  " + "   ".join(f"{button.label}: {button.command}" for button in buttons)
+    more = "   …" if len(buttons) > CHOICES_SHOWN else ""
+    return "  " + "   ".join(f"{button.label}: {button.command}" for button in buttons[:CHOICES_SHOWN]) + more
 
 
 def shortened(text: str, limit: int) -> str:

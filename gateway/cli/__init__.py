@@ -18,6 +18,7 @@ COMMANDS = {
     "checkpoints": "Look at the checkpoint store and tidy it.",
     "prune": "Drop old checkpoints and reclaim their space.",
     "sessions": "Look at conversations and export them.",
+    "pair": "Admit somebody by the code they were given.",
     "doctor": "Check this installation and say what to do about what is wrong.",
     "init": "Write a commented configuration.",
     "version": "Show the version.",

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 
-from adapters.contract import Part, Style
+from adapters.contract import Button, Part, Style
 from engine.errors import RestoreRefused
 from engine.model import Checkpoint, RestorePlan, Workspace
 from gateway.commands.alignment import head_for
@@ -36,9 +36,8 @@ class ShowList:
             return Outcome((say(container_reason(context.container)),))
         workspace = await listed_workspace(context)
         checkpoints = await context.engine.checkpoints(workspace)
-        await context.memory.shown.remember(
-            context.place, root=workspace.root, ids=[checkpoint.id for checkpoint in checkpoints]
-        )
+        ids = [checkpoint.id for checkpoint in checkpoints]
+        await context.memory.shown.remember(context.place, root=workspace.root, ids=ids, inbox_id=context.inbox_id)
         explanation = "" if context.container is None else container_reason(context.container)
         if not checkpoints:
             return Outcome((say(_nothing_yet(workspace, explanation)),))
@@ -93,6 +92,8 @@ class GoBack:
         """Restore files, and move the conversation unless only some files were asked for."""
         workspace = await guarded_workspace(context)
         named = await named_checkpoint(context, workspace, self.word)
+        if await _list_has_changed(context, workspace):
+            return Outcome((_asked_again(named.checkpoint),))
         plan = await plan_rollback(context, workspace, named, self.paths, everything=self.everything)
         report, moved = await restore(context, plan, await self._move(context, named.checkpoint))
         again = everything_command(f"/rollback {named.again}", report, self.paths)
@@ -103,6 +104,30 @@ class GoBack:
         if self.paths:
             return Move(RestoreKind.FILES, context.session.head)
         return Move(RestoreKind.ROLLBACK, await head_for(context.memory, context.session, checkpoint))
+
+
+async def _list_has_changed(context: CommandContext, workspace: Workspace) -> bool:
+    """Whether this comes from a button below a list that would not read the same now."""
+    if context.inbound.pressed is None:
+        return False
+    seen = await context.memory.shown.beside(context.inbound.pressed)
+    if seen is None:
+        return False
+    now = await context.engine.checkpoints(workspace)
+    return seen.root != workspace.root or seen.ids != tuple(checkpoint.id for checkpoint in now)
+
+
+def _asked_again(checkpoint: Checkpoint) -> Reply:
+    """Ask whether to restore what was pressed, as things have moved on since it was shown."""
+    short = checkpoint.id[:SHORT_ID]
+    return Reply(
+        (
+            Part("The list has changed since it was shown; nothing was restored yet. Restore checkpoint "),
+            Part(short, Style.CODE),
+            Part(f": {one_line(checkpoint.reason, 200)}?\n"),
+        ),
+        buttons=(Button("Restore", f"/rollback {short}"), Button("Diff", f"/rollback diff {short}")),
+    )
 
 
 async def plan_rollback(

@@ -4,6 +4,7 @@ from gateway.commands.base import Command
 from gateway.commands.checkpoints import CHECKPOINTS
 from gateway.commands.diff import DIFF
 from gateway.commands.help import help_command
+from gateway.commands.pair import PAIR
 from gateway.commands.redo import REDO
 from gateway.commands.rollback import ROLLBACK
 from gateway.commands.session import NEW, STATUS, STOP
@@ -24,5 +25,6 @@ COMMANDS: tuple[Command, ...] = (
     WORKSPACE,
     help_command(lambda: COMMANDS),
     WHOAMI,
+    PAIR,
 )
 """Every command; names are unique."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from adapters.contract import Part, Style
+from adapters.contract import Inbound, Part, Style
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import Command, CommandContext, Invocation, Order, Outcome, Usage
 from gateway.render import Reply, name
@@ -25,11 +25,18 @@ class WhoAmI:
                         Part(name(context.inbound.user), Style.CODE),
                         Part("\nChat: "),
                         Part(name(place.chat), Style.CODE),
-                        Part(f"\nPlatform: {name(place.adapter)}"),
+                        *(_groups(context.inbound)),
+                        Part(f"\nPlatform: {name(place.adapter)}\nAdmitted as: {context.role.value}"),
                     )
                 ),
             )
         )
+
+
+def _groups(inbound: Inbound) -> tuple[Part, ...]:
+    if not inbound.circles:
+        return ()
+    return (Part("\nGroup: "), Part(", ".join(name(circle) for circle in inbound.circles), Style.CODE))
 
 
 def parse(text: str) -> Invocation:

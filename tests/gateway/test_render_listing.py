@@ -81,14 +81,18 @@ def test_reason_stays_on_one_line_and_short() -> None:
     assert len(line) < 160
 
 
-def test_few_newest_entries_have_buttons_that_name_ids() -> None:
+def test_every_entry_has_buttons_that_name_ids_and_a_restore_is_asked_about() -> None:
     reply = checkpoint_list("/p", LIST * 7)
 
     assert [(button.label, button.command) for button in reply.buttons[:2]] == [
         ("Diff 1", "/rollback diff 4270a8c0"),
         ("Restore 1", "/rollback 4270a8c0"),
     ]
-    assert len(reply.buttons) == 10
+    assert len(reply.buttons) == 42
+    assert [button.confirm for button in reply.buttons[:2]] == [
+        None,
+        "Restore checkpoint 4270a8c: before patch: app.py? Your hand-edits are kept, and /redo undoes it.",
+    ]
 
 
 def test_explanation_replaces_usage_and_buttons() -> None:

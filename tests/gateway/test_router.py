@@ -14,8 +14,8 @@ from gateway.commands.workspace import ShowWorkspaces, Switch
 from gateway.router import Ignored, Mistyped, Routed, ToAgent, ToCommand, route
 
 
-def routed(text: str, *, agent_kind: str = "direct", bot: str | None = None) -> Routed:
-    return route(text, agent_kind=agent_kind, bot=bot)
+def routed(text: str, *, agent_kind: str = "direct") -> Routed:
+    return route(text, agent_kind=agent_kind)
 
 
 def invocation(text: str) -> object:
@@ -113,18 +113,6 @@ def test_message_for_the_agent_keeps_every_character(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "  \n "])
 def test_nothing_is_ignored(text: str) -> None:
     assert routed(text) == Ignored()
-
-
-def test_command_for_another_bot_is_ignored() -> None:
-    assert routed("/rollback@OtherBot 2", bot="MyBot") == Ignored()
-
-
-@pytest.mark.parametrize("text", ["/rollback@MyBot 2", "/rollback@mybot 2", "/rollback 2"])
-def test_command_for_this_bot_is_understood_in_any_case(text: str) -> None:
-    found = routed(text, bot="MyBot")
-
-    assert isinstance(found, ToCommand)
-    assert found.invocation == GoBack("2")
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ async def test_help_for_one_command_shows_it_alone(chat: Chat) -> None:
 async def test_whoami_shows_the_ids_to_copy(chat: Chat) -> None:
     said = await chat.say("/whoami")
 
-    assert said.text == "User: ann\nChat: main\nPlatform: test"
+    assert said.text == "User: ann\nChat: main\nPlatform: test\nAdmitted as: admin"
 
 
 async def test_unknown_command_is_no_turn(chat: Chat) -> None:
