@@ -13,6 +13,7 @@ from adapters.contract import Inbound, Outbound, Place
 from engine.errors import EngineError
 from engine.model import Workspace
 from gateway.agents.base import Agent
+from gateway.approvals import Policy
 from gateway.chats import Handled, Manner
 from gateway.commands.base import CommandContext, Declined, Outcome
 from gateway.commands.failures import sentence
@@ -129,7 +130,7 @@ class Conversations:
             memory=self._memory,
             engine=self._offload,
             writers=self._writers,
-            control=_Control(self, session),
+            control=_Control(self, session, received.id),
             role=received.role,
         )
 
@@ -139,7 +140,7 @@ class Conversations:
             return Handled((*replies, _answer(received.inbound, say(opened.problem))))
         if opened.root != session.root:
             # The configuration names another directory by now: its changes belong to a session of their own.
-            session = await self._memory.sessions.start(session.place, workspace=session.workspace, root=opened.root)
+            session = await self._start(session.place, session.workspace, opened.root, before=session)
         settings = self._workspaces.settings
         request = TurnRequest(
             received=received,
@@ -149,6 +150,7 @@ class Conversations:
             text=text,
             guarded=self._guarded(session) and self._workspaces.container(session.workspace) is None,
             backend=settings.backend_of(session.workspace).choice(),
+            policy=Policy(settings.approvals_of(session.workspace), settings.approval_timeout_s, settings.approvers),
         )
         return Handled(replies, lambda: self._runner.run(request))
 
@@ -164,11 +166,30 @@ class Conversations:
             wanted = await self._wanted(place, session)
             if session is None or session.workspace != wanted:
                 opened = await self._workspaces.open(wanted)
-                session = await self._memory.sessions.start(place, workspace=wanted, root=opened.root)
+                session = await self._start(place, wanted, opened.root)
             elif place not in self._met and self._wishes.checkpoints is not None and session.checkpoints is not None:
                 session = await self._memory.sessions.set_checkpoints(session.id, on=None)
             self._met.add(place)
             return session
+
+    async def _start(
+        self,
+        place: Place,
+        workspace: str,
+        root: str,
+        *,
+        before: Session | None = None,
+        inbox_id: int | None = None,
+    ) -> Session:
+        """Begin a session; what the chat chose with ``/checkpoints`` in this workspace still holds there."""
+        if self._wishes.checkpoints is None:
+            chosen = await self._memory.sessions.last_switch(place, workspace)
+        else:
+            # What was chosen in an earlier run gives way to the command line.
+            chosen = before.checkpoints if before is not None and before.workspace == workspace else None
+        return await self._memory.sessions.start(
+            place, workspace=workspace, root=root, checkpoints=chosen, inbox_id=inbox_id
+        )
 
     async def _wanted(self, place: Place, session: Session | None) -> str:
         """The workspace a chat works in: what the command line says, its session's, its choice, or the default."""
@@ -192,7 +213,7 @@ class Conversations:
             raise Declined(opened.problem)
         return opened.workspace
 
-    async def begin_session(self, session: Session, workspace: str | None) -> Session:
+    async def begin_session(self, session: Session, workspace: str | None, inbox_id: int | None) -> Session:
         """Begin the next session of a chat, in the same workspace or another.
 
         Raises:
@@ -202,7 +223,7 @@ class Conversations:
         root = (await self.open_workspace(wanted)).root
         if workspace is not None:
             await self._memory.sessions.choose_workspace(session.place, workspace)
-        return await self._memory.sessions.start(session.place, workspace=wanted, root=root)
+        return await self._start(session.place, wanted, root, before=session, inbox_id=inbox_id)
 
     def running(self, place: Place) -> Turn | None:
         """The turn that runs in a chat now."""
@@ -212,6 +233,10 @@ class Conversations:
         """How many of a chat's messages wait."""
         return self._waiting(place)
 
+    def wake(self, approval_id: int) -> None:
+        """Let a turn go on whose question was answered."""
+        self._runner.wake(approval_id)
+
     async def stop(self, place: Place) -> bool:
         """Stop the turn of a chat; false when none runs."""
         return await self._runner.stop(place)
@@ -220,15 +245,19 @@ class Conversations:
 class _Control:
     """What a command may do to its chat."""
 
-    def __init__(self, conversations: Conversations, session: Session) -> None:
+    def __init__(self, conversations: Conversations, session: Session, inbox_id: int) -> None:
         self._conversations = conversations
         self._session = session
+        self._inbox_id = inbox_id
 
     def running(self) -> Turn | None:
         return self._conversations.running(self._session.place)
 
     def waiting(self) -> int:
         return self._conversations.waiting(self._session.place)
+
+    def wake(self, approval_id: int) -> None:
+        self._conversations.wake(approval_id)
 
     async def stop(self) -> bool:
         return await self._conversations.stop(self._session.place)
@@ -237,7 +266,7 @@ class _Control:
         return await self._conversations.open_workspace(self._session.workspace)
 
     async def begin_session(self, workspace: str | None = None) -> Session:
-        return await self._conversations.begin_session(self._session, workspace)
+        return await self._conversations.begin_session(self._session, workspace, self._inbox_id)
 
 
 def _answer(inbound: Inbound, reply: Reply) -> Outbound:

@@ -1,17 +1,20 @@
 """The tools of one turn: each call is recorded before it runs and with its result, and shown while it runs.
 
-A call that a stop overtakes is recorded all the same; no call begins once the turn has ended.
+What a person has to be asked about waits for the answer first; a call that is not let through is recorded as well, and
+the agent is told why. A call that a stop overtakes is recorded all the same; no call begins once the turn has ended.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import anyio
 import anyio.lowlevel
 
 from engine.errors import EngineError
 from engine.model import ToolCall, ToolResult
+from gateway.approvals import Gate
 from gateway.measures import Note, ToolGuarded, unnoted
 from gateway.offload import Offload
 from gateway.render import one_line
@@ -34,7 +37,10 @@ class TurnOver(Exception):
 
 
 class Toolbox:
-    """The tools an agent gets; ``results`` holds what they did so far, in order."""
+    """The tools an agent gets; ``results`` holds what they did so far, in order.
+
+    Without a ``gate`` each call is a person's own word, which nobody is asked about.
+    """
 
     def __init__(
         self,
@@ -44,6 +50,7 @@ class Toolbox:
         *,
         turn_id: int,
         show: Callable[[str], None],
+        gate: Gate | None = None,
         note: Note = unnoted,
     ) -> None:
         self._note = note
@@ -53,6 +60,7 @@ class Toolbox:
         self._call = call
         self._turn_id = turn_id
         self._show = show
+        self._gate = gate
         self._session_begun = not call.guarded
         self._open = True
 
@@ -85,23 +93,30 @@ class Toolbox:
     async def _run(
         self, tool: str, arguments: Mapping[str, str], work: Callable[[], Awaitable[ToolResult]]
     ) -> ToolResult:
-        await anyio.lowlevel.checkpoint_if_cancelled()
-        if not self._open:
-            raise TurnOver(tool)
+        await self._still_open(tool)
         self._show(_title(tool, arguments))
+        refusal = await self._gate.admit(tool, arguments) if self._gate is not None else None
+        await self._still_open(tool)
+        if refusal is not None:
+            work = partial(_refused, refusal)
         # Shielded as a whole: the engine ends a stopped call by itself, and what it did by then is written down.
         with anyio.CancelScope(shield=True):
-            result = await self._recorded(tool, arguments, work)
+            result = await self._recorded(tool, arguments, work, changes=refusal is None and tool != "read_file")
         await anyio.lowlevel.checkpoint_if_cancelled()
         return result
 
+    async def _still_open(self, tool: str) -> None:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        if not self._open:
+            raise TurnOver(tool)
+
     async def _recorded(
-        self, tool: str, arguments: Mapping[str, str], work: Callable[[], Awaitable[ToolResult]]
+        self, tool: str, arguments: Mapping[str, str], work: Callable[[], Awaitable[ToolResult]], *, changes: bool
     ) -> ToolResult:
         kept = {name: _bounded(value) for name, value in arguments.items()}
         message_id = await self._messages.begin_call(self._turn_id, tool, kept)
         try:
-            notes = () if tool == "read_file" else await self._begin_session()
+            notes = await self._begin_session() if changes else ()
             result = await work()
         except Exception as error:
             said = str(error) if isinstance(error, EngineError) else type(error).__name__
@@ -154,6 +169,10 @@ class _Output:
     def _tell(self) -> None:
         self._pending = False
         self._show(f"{self._title}\n{one_line(self._latest, SHOWN_CHARACTERS)}")
+
+
+async def _refused(words: str) -> ToolResult:
+    return ToolResult(ok=False, text=words)
 
 
 def _title(tool: str, arguments: Mapping[str, str]) -> str:

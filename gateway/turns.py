@@ -5,9 +5,11 @@ transaction with its replies and with its message being dealt with; afterwards n
 """
 
 import logging
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Self
 
 import anyio
 
@@ -15,6 +17,7 @@ from adapters.contract import Part, Place
 from engine.errors import EngineError
 from engine.model import BackendChoice, ToolCall, Workspace
 from gateway.agents.base import Agent, TurnContext
+from gateway.approvals import BY_DEFAULT, Approvals, Asker, Gate, Policy
 from gateway.delivery import Delivery
 from gateway.measures import Note, TurnEnded, unnoted
 from gateway.offload import Offload
@@ -42,7 +45,8 @@ _log = logging.getLogger(__name__)
 class TurnRequest:
     """What a turn needs: whom it answers, where it works, and what answers it.
 
-    ``text`` is what is asked, usually the message's own. ``guarded`` is whether checkpoints are on.
+    ``text`` is what is asked, usually the message's own. ``guarded`` is whether checkpoints are on. ``policy`` says
+    which of the agent's calls wait for a person.
     """
 
     received: Received
@@ -52,6 +56,7 @@ class TurnRequest:
     text: str
     guarded: bool
     backend: BackendChoice = BackendChoice()
+    policy: Policy = BY_DEFAULT
 
     @property
     def place(self) -> Place:
@@ -68,6 +73,43 @@ class _Running:
     turn: Turn | None = None
     stopped: bool = False
     began: float = 0.0
+
+
+class _Slot:
+    """A turn's place among those that run at once, given back for as long as it waits for a person."""
+
+    def __init__(self, limiter: anyio.CapacityLimiter) -> None:
+        self._limiter = limiter
+        self._held = False
+        self._lent = 0
+
+    async def __aenter__(self) -> Self:
+        await self._take()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._give()
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[None]:
+        """Wait without it; several tools of one turn may do so at once."""
+        self._lent += 1
+        self._give()
+        try:
+            yield
+        finally:
+            self._lent -= 1
+        if not self._lent:
+            await self._take()
+
+    async def _take(self) -> None:
+        await self._limiter.acquire_on_behalf_of(self)
+        self._held = True
+
+    def _give(self) -> None:
+        if self._held:
+            self._held = False
+            self._limiter.release_on_behalf_of(self)
 
 
 class TurnRunner:
@@ -89,6 +131,7 @@ class TurnRunner:
         self._writers = writers
         self._slots = anyio.CapacityLimiter(max_turns)
         self._note = note
+        self._approvals = Approvals(memory, delivery)
         self._running: dict[Place, _Running] = {}
 
     def running(self, place: Place) -> Turn | None:
@@ -116,14 +159,18 @@ class TurnRunner:
                         _holder(place),
                         on_wait=lambda holder: self._say_wait(request, holder),
                     ),
-                    self._slots,
+                    _Slot(self._slots) as slot,
                 ):
-                    await self._begun(request, running)
+                    await self._begun(request, running, slot)
             if running.turn is None and running.stopped:
                 await self._answer(request, say("⏹ Stopped before it began."))
         finally:
             del self._running[place]
             running.ended.set()
+
+    def wake(self, approval_id: int) -> None:
+        """Let the turn go on whose question was answered, once the answer is stored."""
+        self._approvals.wake(approval_id)
 
     async def stop(self, place: Place) -> bool:
         """Stop the turn of a chat and wait until it can write nothing more; false when there is none."""
@@ -136,7 +183,7 @@ class TurnRunner:
             await running.ended.wait()
         return True
 
-    async def _begun(self, request: TurnRequest, running: _Running) -> None:
+    async def _begun(self, request: TurnRequest, running: _Running, slot: _Slot) -> None:
         inbox_id = request.received.id
         try:
             # Shielded: a stop must find either no turn at all or one it can end.
@@ -148,7 +195,7 @@ class TurnRunner:
         except TurnRunning:
             await self._answer(request, say("busy: another Takeback process runs a turn in this chat."))
             return
-        toolbox = self._toolbox(request, turn)
+        toolbox = self._toolbox(request, turn, slot)
         try:
             state, replies = await self._watched(request, turn, toolbox)
         except anyio.get_cancelled_exc_class():
@@ -252,7 +299,7 @@ class TurnRunner:
         reply = say(f"⏳ Waiting: {holder} is at work in this workspace. /stop gives up waiting.")
         await self._delivery.post(reply.to(request.place, request.received.inbound.event_id))
 
-    def _toolbox(self, request: TurnRequest, turn: Turn) -> Toolbox:
+    def _toolbox(self, request: TurnRequest, turn: Turn, slot: _Slot) -> Toolbox:
         call = ToolCall(
             workspace=request.workspace,
             turn=turn_ref(request.session, turn.id),
@@ -260,12 +307,15 @@ class TurnRunner:
             operation=_operation(turn),
             backend=request.backend,
         )
+        asker = Asker(turn.id, request.place, request.received.inbound.event_id, request.workspace)
+        gate = Gate(self._approvals, self._offload, asker, request.policy, slot.lent)
         return Toolbox(
             self._memory.messages,
             self._offload,
             call,
             turn_id=turn.id,
             show=partial(self._delivery.progress, request.place),
+            gate=None if request.agent.own_word else gate,
             note=self._note,
         )
 

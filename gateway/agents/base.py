@@ -80,6 +80,11 @@ class Agent(Protocol):
         """Its name in the configuration."""
         ...
 
+    @property
+    def own_word(self) -> bool:
+        """Whether its tool calls are what a person typed, so that nobody is asked about them."""
+        ...
+
     async def answer(self, context: TurnContext) -> Answer:
         """Answer one turn; cancelled when the turn is stopped."""
         ...

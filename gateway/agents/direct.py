@@ -38,6 +38,7 @@ class DirectAgent:
     """Turns a message into one tool call and shows what came of it."""
 
     kind = KIND
+    own_word = True
 
     async def answer(self, context: TurnContext) -> Answer:
         """Answer one turn."""

@@ -61,6 +61,10 @@ class ChatControl(Protocol):
         """Count the messages that wait for their turn."""
         ...
 
+    def wake(self, approval_id: int) -> None:
+        """Let the turn go on whose question was answered, once the answer is stored."""
+        ...
+
     async def stop(self) -> bool:
         """Stop the running turn and wait until it can write nothing more; false when none runs."""
         ...

@@ -34,7 +34,7 @@ class New:
                 say(
                     f"✨ New session in {where(session)}. "
                     "The agent remembers nothing of the one before; files and checkpoints stay as they are. "
-                    "/status shows whether checkpoints are on."
+                    f"{_switch_kept(session)}"
                 ),
             )
         )
@@ -47,7 +47,9 @@ class Stop:
     order = Order.IMMEDIATE
 
     async def run(self, context: CommandContext) -> Outcome:
-        """Answer once the turn can write nothing more."""
+        """Answer once the turn can write nothing more; what it asks is denied."""
+        # Stored before the turn is stopped and never told to it, so that it cannot go on with the answer.
+        await context.memory.approvals.deny_all(context.place, by=context.inbound.user, inbox_id=context.inbox_id)
         if await context.control.stop():
             return Outcome((say("⏹ Stopped. What it had changed by then stays: /diff shows it, /undo takes it back."),))
         return Outcome((say("Nothing is running."),))
@@ -60,7 +62,7 @@ class Status:
     order = Order.IMMEDIATE
 
     async def run(self, context: CommandContext) -> Outcome:
-        """Answer with session, workspace, backend, agent, checkpoints, head and queue."""
+        """Answer with session, workspace, backend, agent, checkpoints, head, queue and open questions."""
         session = context.session
         turns = await context.memory.turns.active(session.id, limit=_LOOKED_BACK)
         covered = next((turn for turn in turns if turn.checkpoint_id), None)
@@ -74,13 +76,23 @@ class Status:
             f"Last turn: {_described(turns[0]) if turns else 'none yet'}",
             f"Last checkpoint: {_checkpoint(covered)}",
             *_now(context),
+            *await _questions(context),
         ]
         return Outcome((say("\n".join(lines)),))
 
 
+def _switch_kept(session: Session) -> str:
+    if session.checkpoints is None:
+        return "/status shows whether checkpoints are on."
+    state, other = ("on", "off") if session.checkpoints else ("off", "on")
+    return f"Checkpoints stay {state}, as this chat chose; /checkpoints {other} changes that."
+
+
 async def _note_beginning(context: CommandContext, session: Session) -> None:
     """Record the files as they are for ``/diff session``; where that fails, the first tool tries again and says so."""
-    on = context.settings.checkpoints_of(session.workspace).enabled
+    on = session.checkpoints
+    if on is None:
+        on = context.settings.checkpoints_of(session.workspace).enabled
     if not on or context.container is not None:
         return
     with suppress(EngineError):
@@ -90,7 +102,9 @@ async def _note_beginning(context: CommandContext, session: Session) -> None:
 def _switch(context: CommandContext) -> str:
     if context.container is not None:
         return "none: commands run in a container"
-    return "on" if context.guarded else "off (/checkpoints on)"
+    if context.session.checkpoints is None:
+        return "on" if context.guarded else "off (/checkpoints on)"
+    return f"{'on' if context.guarded else 'off'} (chosen in this chat with /checkpoints; /new keeps it)"
 
 
 def _described(turn: Turn) -> str:
@@ -112,6 +126,13 @@ def _now(context: CommandContext) -> list[str]:
     if waiting:
         lines.append(f"Waiting: {counted(waiting, 'message')}")
     return lines or ["Running: nothing"]
+
+
+async def _questions(context: CommandContext) -> list[str]:
+    return [
+        f"Asks: question #{asked.id} waits for an answer: {one_line(asked.subject, _QUOTED_CHARACTERS)}"
+        for asked in await context.memory.approvals.pending(context.place)
+    ]
 
 
 def _seconds(since: datetime, now: datetime) -> int:

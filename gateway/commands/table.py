@@ -1,5 +1,6 @@
 """The one table of chat commands, in the order in which people meet them."""
 
+from gateway.commands.approve import APPROVE, DENY
 from gateway.commands.base import Command
 from gateway.commands.checkpoints import CHECKPOINTS
 from gateway.commands.diff import DIFF
@@ -20,6 +21,8 @@ COMMANDS: tuple[Command, ...] = (
     CHECKPOINTS,
     NEW,
     STOP,
+    APPROVE,
+    DENY,
     RETRY,
     STATUS,
     WORKSPACE,

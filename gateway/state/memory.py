@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from gateway.state.access import Admissions
+from gateway.state.approvals import Approvals
 from gateway.state.buttons import KEPT, Buttons
 from gateway.state.clock import Clock, utc_now
 from gateway.state.database import Database, open_database
@@ -32,6 +33,7 @@ class Memory:
     turns: Turns
     messages: Messages
     restores: Restores
+    approvals: Approvals
     shown: ShownLists
     inbox: Inbox
     outbox: Outbox
@@ -61,6 +63,7 @@ async def open_memory(home: str, *, clock: Clock = utc_now, buttons_kept: timede
             turns=Turns(database, instance, clock),
             messages=Messages(database, clock),
             restores=Restores(database, instance, clock),
+            approvals=Approvals(database, clock),
             shown=ShownLists(database, clock),
             inbox=Inbox(database, instance, clock),
             outbox=Outbox(database, instance, clock),

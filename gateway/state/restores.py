@@ -40,8 +40,9 @@ class Restore:
     """One restore.
 
     ``checkpoint_id`` is ``None`` when only the conversation moved. ``undoes`` is the id of the restore that a redo
-    takes back. ``stale`` says that a turn was begun in the session since, so it can no longer be undone. ``head_moved``
-    says whether the session's head is, or was, set to ``new_head``.
+    takes back, ``retries`` that of the turn whose message is run again afterwards. ``stale`` says that a turn was begun
+    in the session since, so it can no longer be undone. ``head_moved`` says whether the session's head is, or was, set
+    to ``new_head``.
     """
 
     id: int
@@ -56,6 +57,7 @@ class Restore:
     kind: RestoreKind
     state: RestoreState
     undoes: int | None
+    retries: int | None
     stale: bool
     head_moved: bool
     inbox_id: int | None
@@ -79,12 +81,13 @@ class Restores:
         checkpoint_id: str | None,
         new_head: int | None,
         undoes: int | None = None,
+        retries: int | None = None,
         inbox_id: int | None = None,
     ) -> Restore:
         """Write down a restore before it is applied. ``token`` is the engine plan's; ``old_head`` is the present head.
 
         For ``FILES`` pass the present head as ``new_head``. ``undoes`` is the ``id`` of the restore that a redo takes
-        back.
+        back, ``retries`` that of the turn whose message is run again afterwards, also after a crash.
 
         Raises:
             UnknownSession: there is none by that id.
@@ -92,11 +95,11 @@ class Restores:
         async with self._database.transaction() as tx:
             await tx.insert(
                 "INSERT INTO restores (token, session_id, chat_id, inbox_id, workspace_root, checkpoint_id, old_head,"
-                " new_head, kind, state, undoes, turn_mark, owner, created_at)"
-                " SELECT ?, s.id, s.chat_id, ?, s.root, ?, s.head_turn_id, ?, ?, 'planned', ?,"
+                " new_head, kind, state, undoes, retries, turn_mark, owner, created_at)"
+                " SELECT ?, s.id, s.chat_id, ?, s.root, ?, s.head_turn_id, ?, ?, 'planned', ?, ?,"
                 " (SELECT coalesce(max(t.id), 0) FROM turns t WHERE t.session_id = s.id), ?, ?"
                 " FROM sessions s WHERE s.id = ?",
-                *(token, inbox_id, checkpoint_id, new_head, kind.value, undoes),
+                *(token, inbox_id, checkpoint_id, new_head, kind.value, undoes, retries),
                 *(self._instance.id, to_text(self._clock()), session_id),
             )
             restore = await _find(tx, token)
@@ -162,6 +165,14 @@ class Restores:
         rows = await self._database.fetch_all(f"{_SELECT} WHERE r.token = ?", token)
         return _restore(rows[0]) if rows else None
 
+    async def retry_of(self, inbox_id: int) -> int | None:
+        """The turn that a message had taken back in order to run it again, ``None`` where it had not got so far."""
+        row = await self._database.fetch_one(
+            "SELECT retries FROM restores WHERE inbox_id = ? AND state = 'done' AND head_moved AND retries IS NOT NULL",
+            inbox_id,
+        )
+        return None if row is None else int(row["retries"])
+
     async def latest_undoable(self, session_id: str) -> Restore | None:
         """What ``/redo`` takes back next: the session's newest restore that stands and is not itself a redo.
 
@@ -213,6 +224,7 @@ def _restore(row: Row) -> Restore:
         kind=RestoreKind(row["kind"]),
         state=RestoreState(row["state"]),
         undoes=row["undoes"],
+        retries=row["retries"],
         stale=bool(row["stale"]),
         head_moved=bool(row["head_moved"]),
         inbox_id=row["inbox_id"],

@@ -1,14 +1,16 @@
 """What a dead process left behind, taken over at the next start: nothing runs twice, nothing is forgotten.
 
 A message that was stored and never begun is handled as if it had just come. A turn that was running is stored as
-interrupted. A message that had been begun and left no trace (no turn, no restore) is handled again, at most
-`MAX_ATTEMPTS` times in all. Rows of live processes are never touched.
+interrupted, its questions to people as closed. A message that had been begun and left no trace (no turn, no restore, no
+session, no answer to a question) is handled again, at most `MAX_ATTEMPTS` times in all, and so is one that had taken
+back a turn to run it again and had not come to that. Rows of live processes are never touched.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from adapters.contract import Outbound, Part, Place
+from gateway.state.approvals import close
 from gateway.state.clock import Clock, to_text
 from gateway.state.database import Database, Row, Transaction
 from gateway.state.inbox import finish
@@ -75,6 +77,7 @@ class Takeover:
                 "UPDATE turns SET state = 'interrupted', ended_at = ? WHERE id = ?",
                 *(to_text(self._clock()), row["id"]),
             )
+            await close(tx, row["id"], self._clock())
             await self._tell(tx, row, row["inbox_id"], INTERRUPTED)
         return len(rows)
 
@@ -82,14 +85,18 @@ class Takeover:
         rows = await _dead(
             tx,
             "SELECT i.*, EXISTS (SELECT 1 FROM turns t WHERE t.inbox_id = i.id)"
-            " OR EXISTS (SELECT 1 FROM restores r WHERE r.inbox_id = i.id AND r.state <> 'refused') AS traced,"
-            " EXISTS (SELECT 1 FROM outbox o WHERE o.inbox_id = i.id) AS answered"
+            " OR EXISTS (SELECT 1 FROM restores r WHERE r.inbox_id = i.id AND r.state <> 'refused')"
+            " OR EXISTS (SELECT 1 FROM sessions s WHERE s.inbox_id = i.id)"
+            " OR EXISTS (SELECT 1 FROM approvals a WHERE a.answer_inbox_id = i.id) AS traced,"
+            " EXISTS (SELECT 1 FROM outbox o WHERE o.inbox_id = i.id) AS answered,"
+            " EXISTS (SELECT 1 FROM restores r WHERE r.inbox_id = i.id AND r.state = 'done' AND r.head_moved"
+            " AND r.retries IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.inbox_id = i.id) AS goes_on"
             " FROM inbox i WHERE i.state = 'running' ORDER BY i.id",
             living,
         )
         given_up = 0
         for row in rows:
-            if row["traced"] or row["answered"]:
+            if (row["traced"] or row["answered"]) and not row["goes_on"]:
                 await self._tell(tx, row, row["id"], None if row["answered"] else CARRIED_OUT)
             elif row["attempts"] >= MAX_ATTEMPTS:
                 await self._tell(tx, row, row["id"], GIVEN_UP)

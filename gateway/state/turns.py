@@ -12,6 +12,7 @@ from sqlite3 import IntegrityError
 
 from adapters.contract import Outbound
 from engine.model import TurnRef
+from gateway.state.approvals import close
 from gateway.state.clock import Clock, from_text, to_text
 from gateway.state.database import Database, Row
 from gateway.state.errors import TurnRunning, UnknownSession, UnknownTurn
@@ -123,6 +124,8 @@ class Turns:
             if ended and replies:
                 words = "\n".join(reply.plain_text for reply in replies)
                 await append(tx, turn_id, Role.ASSISTANT, words, now=now)
+            if ended:
+                await close(tx, turn_id, now)
             for reply in replies if ended else ():
                 await put(tx, reply, inbox_id=inbox_id, owner=self._instance.id, now=now)
             if inbox_id is not None:

@@ -38,6 +38,7 @@ class Scripted:
     """An agent that does what a test says."""
 
     kind = "scripted"
+    own_word = False
 
     def __init__(self, act: Callable[[Tools], Awaitable[None]], *, failed: bool = False) -> None:
         self.act = act

@@ -50,17 +50,28 @@ class Platform:
 
     async def send(self, message: Outbound) -> None:
         self.sent.append(message)
+        self._stir()
 
     async def progress(self, _place: Place, text: str) -> None:
         self.shown.append(text)
-        self.stirred.set()
-        self.stirred = anyio.Event()
+        self._stir()
 
     async def until_shown(self, text: str) -> None:
         """Wait until progress has shown a text."""
         with anyio.fail_after(PATIENCE_S):
             while not any(text in shown for shown in self.shown):
                 await self.stirred.wait()
+
+    async def until_sent(self, text: str) -> Outbound:
+        """Wait until a message with a text has been sent, and return it."""
+        with anyio.fail_after(PATIENCE_S):
+            while not (found := [message for message in self.sent if text in message.plain_text]):
+                await self.stirred.wait()
+        return found[-1]
+
+    def _stir(self) -> None:
+        self.stirred.set()
+        self.stirred = anyio.Event()
 
     async def finished(self, _place: Place, event_id: str) -> None:
         self.ended.setdefault(event_id, anyio.Event()).set()
