@@ -20,9 +20,10 @@ async def recover(
     To be called before the hub and the delivery run. What is taken over they find by themselves.
     """
     for settled in await settle_restores(memory, engine, open_workspace):
-        if settled.inbox_id is None:
-            await memory.outbox.put(settled.reply.to(settled.place))
-            continue
-        event_id = await memory.inbox.event_of(settled.inbox_id)
-        await memory.inbox.done(settled.inbox_id, (settled.reply.to(settled.place, event_id),))
+        event_id = None if settled.inbox_id is None else await memory.inbox.event_of(settled.inbox_id)
+        message = settled.reply.to(settled.place, event_id)
+        if settled.inbox_id is None or settled.goes_on:
+            await memory.outbox.put(message)
+        else:
+            await memory.inbox.done(settled.inbox_id, (message,))
     return await memory.takeover.run(adapters)

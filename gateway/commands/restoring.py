@@ -32,11 +32,15 @@ WHAT_HAPPENED = {
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What a restore means for the conversation; ``undoes`` is the restore that a redo takes back."""
+    """What a restore means for the conversation.
+
+    ``undoes`` is the restore that a redo takes back, ``retries`` the turn whose message is run again afterwards.
+    """
 
     kind: RestoreKind
     new_head: int | None
     undoes: int | None = None
+    retries: int | None = None
 
 
 async def restore(context: CommandContext, plan: RestorePlan, move: Move) -> tuple[RestoreReport, Moved]:
@@ -100,6 +104,7 @@ async def _plan(context: CommandContext, move: Move, token: str, checkpoint_id: 
         checkpoint_id=checkpoint_id,
         new_head=move.new_head,
         undoes=move.undoes,
+        retries=move.retries,
         inbox_id=context.inbox_id,
     )
 

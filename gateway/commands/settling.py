@@ -27,11 +27,15 @@ _NOTHING_DONE = (
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a chat is told of a restore that was interrupted; ``inbox_id`` is the message that asked for it."""
+    """What a chat is told of a restore that was interrupted; ``inbox_id`` is the message that asked for it.
+
+    ``goes_on`` says that the message asks for more than that: a turn that is run again.
+    """
 
     place: Place
     inbox_id: int | None
     reply: Reply
+    goes_on: bool = False
 
 
 async def settle_restores(memory: Memory, engine: Offload, open_workspace: OpenWorkspace) -> list[Settled]:
@@ -44,7 +48,8 @@ async def settle_restores(memory: Memory, engine: Offload, open_workspace: OpenW
     for restore in await memory.restores.planned():
         reply = await _settle(memory, engine, open_workspace, restore)
         if reply is not None:
-            settled.append(Settled(restore.place, restore.inbox_id, reply))
+            goes_on = restore.inbox_id is not None and await memory.restores.retry_of(restore.inbox_id) is not None
+            settled.append(Settled(restore.place, restore.inbox_id, reply, goes_on))
     return settled
 
 

@@ -20,6 +20,7 @@ _TURN = re.compile(r"\s*#(\d{1,18})\s*")
 _QUOTED_CHARACTERS = 60
 _NO_CHECKPOINT = "it has no checkpoint, and its files are as they are"
 _PRUNED = "its checkpoint was dropped since (there is a limit on how many are kept), so its files are as they are"
+_GOES_ON = "Takeback was ended after it had taken back the last turn, and has started again. Its message runs now."
 _CUT_OFF = (
     "The turn was cut off, so what it had changed by then counts as edited by hand: "
     "/rollback diff {id} shows it, /rollback {id} --all takes it back.\n"
@@ -50,18 +51,25 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Take back the last turn and run its message again."""
+    """Take back the last turn and run its message again.
+
+    What was taken back is written down together with what is still to be run, so a crash in between repeats neither
+    and loses neither.
+    """
 
     order = Order.ALONE
 
     async def run(self, context: CommandContext) -> Outcome:
         """Answer with what was taken back, and have the message run."""
-        taken = await take_back(context, None)
+        begun = await context.memory.restores.retry_of(context.inbox_id) if context.inbox_id is not None else None
+        if begun is not None:
+            return Outcome((say(_GOES_ON),), turn_text=(await context.memory.turns.get(begun)).text)
+        taken = await take_back(context, None, retry=True)
         return Outcome((taken.reply,), turn_text=taken.turn.text if taken.complete else None)
 
 
-async def take_back(context: CommandContext, turn_id: int | None) -> TakenBack:
-    """Undo the turn at the head.
+async def take_back(context: CommandContext, turn_id: int | None, *, retry: bool = False) -> TakenBack:
+    """Undo the turn at the head; with ``retry`` its message is to be run again.
 
     Raises:
         Declined: there is none, or it is another one than was meant; nothing was changed.
@@ -75,19 +83,20 @@ async def take_back(context: CommandContext, turn_id: int | None) -> TakenBack:
             f"Turn #{turn_id} is not the last one (that is #{turn.id}), so it was not undone. "
             "To go back further: /rollback"
         )
+    move = Move(RestoreKind.UNDO, turn.parent_id, retries=turn.id if retry else None)
     cut_off = turn.checkpoint_id is None and turn.state is TurnState.INTERRUPTED and context.guarded
     if turn.checkpoint_id is None and not cut_off:
-        return await _conversation_only(context, turn, _NO_CHECKPOINT)
+        return await _conversation_only(context, turn, move, _NO_CHECKPOINT)
     if context.container is not None:
-        return await _conversation_only(context, turn, container_reason(context.container))
+        return await _conversation_only(context, turn, move, container_reason(context.container))
     workspace = await guarded_workspace(context)
     checkpoint_id = turn.checkpoint_id or await _find_checkpoint(context, workspace, turn)
     if checkpoint_id is None:
-        return await _conversation_only(context, turn, _NO_CHECKPOINT)
+        return await _conversation_only(context, turn, move, _NO_CHECKPOINT)
     try:
-        return await _files_too(context, workspace, turn, checkpoint_id)
+        return await _files_too(context, workspace, turn, move, checkpoint_id)
     except UnknownCheckpoint:
-        return await _conversation_only(context, turn, _PRUNED)
+        return await _conversation_only(context, turn, move, _PRUNED)
 
 
 async def _find_checkpoint(context: CommandContext, workspace: Workspace, turn: Turn) -> str | None:
@@ -97,17 +106,19 @@ async def _find_checkpoint(context: CommandContext, workspace: Workspace, turn: 
     return next((checkpoint.id for checkpoint in checkpoints if checkpoint.turn == meant), None)
 
 
-async def _conversation_only(context: CommandContext, turn: Turn, why: str) -> TakenBack:
-    moved = await move_conversation(context, Move(RestoreKind.UNDO, turn.parent_id))
+async def _conversation_only(context: CommandContext, turn: Turn, move: Move, why: str) -> TakenBack:
+    moved = await move_conversation(context, move)
     said = f"✅ Took back the last turn: {_quoted(turn)}\nOnly the conversation moved: {why}.\n"
     return TakenBack(turn, say(said + conversation_said(moved, files=False)), complete=True)
 
 
-async def _files_too(context: CommandContext, workspace: Workspace, turn: Turn, checkpoint_id: str) -> TakenBack:
+async def _files_too(
+    context: CommandContext, workspace: Workspace, turn: Turn, move: Move, checkpoint_id: str
+) -> TakenBack:
     plan = await context.engine.plan_restore(
         workspace, checkpoint_id, turns=(str(turn.id),), chat=turn_ref(context.session, turn.id).chat
     )
-    report, moved = await restore(context, plan, Move(RestoreKind.UNDO, turn.parent_id))
+    report, moved = await restore(context, plan, move)
     done = report.complete and not moved.problem
     what = "✅ Took back the last turn" if done else "⚠ Took back only a part of the last turn"
     again = everything_command(f"/rollback {checkpoint_id[:SHORT_ID]}", report)
