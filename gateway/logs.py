@@ -19,6 +19,9 @@ from typing import IO, Any
 LARGEST_FILE_BYTES = 5 * 1024 * 1024
 """A larger file is set aside at the next start, as ``.1``; the one set aside before it goes."""
 HIDDEN = "***"
+OURS = ("gateway", "engine", "adapters")
+"""Whose debug lines are written. Libraries tell everything in theirs: statements with their values, whole messages."""
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -78,9 +81,11 @@ def logging_to(
     listener = QueueListener(lines, target)
     handler = _Unchanged(lines)
     root = logging.getLogger()
-    before = root.level
+    levels = {logger: logger.level for logger in (root, *map(logging.getLogger, OURS))}
     root.addHandler(handler)
-    root.setLevel(level.upper())
+    for logger in levels:
+        logger.setLevel(level.upper())
+    root.setLevel(max(root.level, logging.INFO))
     logging.captureWarnings(capture=True)
     listener.start()
     try:
@@ -88,7 +93,8 @@ def logging_to(
     finally:
         logging.captureWarnings(capture=False)
         root.removeHandler(handler)
-        root.setLevel(before)
+        for logger, before in levels.items():
+            logger.setLevel(before)
         listener.stop()
         if stream is not sys.stderr:
             stream.close()

@@ -55,6 +55,18 @@ LAST_RESORT_S = 9.0
 _log = logging.getLogger(__name__)
 
 
+def end_at_last() -> None:
+    """See that the process ends in a while, even when a thread of it hangs, as on a dead network disk."""
+
+    def end() -> None:
+        _log.error("the gateway did not stop in time and is ended; the next start settles what it was doing")
+        os._exit(1)
+
+    timer = threading.Timer(LAST_RESORT_S, end)
+    timer.daemon = True
+    timer.start()
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a run of the gateway consists of.
@@ -66,7 +78,7 @@ class Service:
     ``stays`` is what makes a service of it: it keeps the run up then, and an adapter that fails is started again at its
     ``backoff``. ``housekeeping`` says what is tidied beside the chats, if anything is; ``http`` where it is shown how
     the gateway is, with ``secrets`` left out. ``guards`` is whether checkpoints are taken anywhere, so that it matters
-    how the store is.
+    how the store is. ``last_resort`` is called when the run is told to stop.
     """
 
     home: str
@@ -86,6 +98,7 @@ class Service:
     secrets: Sequence[str] = ()
     supervisor: Supervisor = field(default_factory=lambda: Supervisor(None))
     clock: Clock = utc_now
+    last_resort: Callable[[], None] = end_at_last
     buttons_kept: timedelta = KEPT
 
 
@@ -220,7 +233,7 @@ class _Run:
         _log.info("stopping", extra={"signal": self._stopped_by.name})
         self._health.stopping()
         self._service.supervisor.stopping()
-        _end_at_last()
+        self._service.last_resort()
         intake.cancel_scope.cancel()
 
     async def _run_hub(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -243,15 +256,3 @@ class _Run:
             await self._memory.buttons.expire()
         except StateError as error:
             _log.warning("old messages were not removed: %s", error)
-
-
-def _end_at_last() -> None:
-    """See that the process ends even when a thread of it hangs, as on a dead network disk."""
-
-    def end() -> None:
-        _log.error("the gateway did not stop in time and is ended; the next start settles what it was doing")
-        os._exit(1)
-
-    timer = threading.Timer(LAST_RESORT_S, end)
-    timer.daemon = True
-    timer.start()

@@ -47,7 +47,9 @@ def sentence_of(error: BaseException) -> str:
 
 def code_of(error: BaseException) -> Exit | None:
     """The exit code of an error whose message is a sentence for people; ``None`` for a defect of ours."""
+    from adapters.contract import ConnectionFailed
     from engine.errors import EngineError, StoreBusy
+    from gateway.endpoints import EndpointsUnusable
     from gateway.home import HomeUnusable
     from gateway.state.errors import StateError
 
@@ -56,7 +58,7 @@ def code_of(error: BaseException) -> Exit | None:
         return Exit.USAGE
     if isinstance(error, StoreBusy):
         return Exit.BUSY
-    if isinstance(error, (EngineError, StateError, HomeUnusable)):
+    if isinstance(error, (EngineError, StateError, HomeUnusable, EndpointsUnusable, ConnectionFailed)):
         return Exit.ERROR
     # A file that cannot be used is the machine's state; any other failed call of the system is a defect.
     return Exit.ERROR if isinstance(error, OSError) and error.filename is not None else None

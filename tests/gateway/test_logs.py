@@ -69,6 +69,14 @@ def test_what_is_below_the_level_is_not_written(path):
     assert [line.rpartition(" ")[2] for line in lines(path)] == ["loud"]
 
 
+def test_the_debug_lines_of_libraries_are_never_written(path):
+    with logging_to(path, level="debug"):
+        logging.getLogger("aiosqlite").debug("INSERT INTO messages VALUES ('what somebody wrote')")
+        LOG.debug("ours")
+
+    assert [line.rpartition(" ")[2] for line in lines(path)] == ["ours"]
+
+
 def test_warnings_of_libraries_are_written(path):
     with logging_to(path), warnings.catch_warnings():
         warnings.simplefilter("always")

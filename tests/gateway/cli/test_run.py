@@ -1,8 +1,13 @@
 """``gateway run``: the service."""
 
+import json
 import os
+import re
 import signal
+import socket
+import sqlite3
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -91,3 +96,42 @@ def test_a_platform_without_an_adapter_is_said_to_be_unserved(gateway):
 
     assert b"telegram is configured, but this version has no adapter for it" in said
     assert b"slack" not in said
+
+
+def test_under_systemd_it_says_that_it_is_ready_alive_and_stopping_and_turns_are_interrupted(gateway, begun):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(os.path.join(gateway.user_home, "notify"))
+        manager.settimeout(30)
+        watched = {"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "300000", "TAKEBACK_HTTP__PORT": "0"}
+        process = gateway.start(
+            "run", stdin=subprocess.PIPE, stderr=subprocess.PIPE, env={**gateway.environment, **watched}
+        )
+        log = b"".join(started(process)).decode()
+        said = {manager.recv(100) for _ in range(3)}
+        address = re.search(r"address=(http://127\.0\.0\.1:\d+)", log)[1]
+        with urllib.request.urlopen(f"{address}/readyz") as answer:
+            ready = json.load(answer)
+        process.stdin.write(f"$ echo > {begun.path}; sleep 1000\n".encode())
+        process.stdin.flush()
+        begun.wait()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=10)
+        while manager.recv(100) != b"STOPPING=1":
+            pass
+
+    assert said == {b"READY=1", b"WATCHDOG=1"}
+    assert ready == {"status": "ready", "checks": {"database": "ok", "adapter console": "ok"}}
+    assert process.returncode == Exit.OK
+    with sqlite3.connect(os.path.join(gateway.home, "gateway.db")) as database:
+        assert database.execute("SELECT state FROM turns").fetchall() == [("interrupted",)]
+    database.close()
+
+
+def test_a_port_that_is_taken_is_said_with_what_to_do(gateway):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = gateway("run", TAKEBACK_HTTP__PORT=str(port))
+
+    assert result.returncode == Exit.ERROR
+    assert f"gateway: 127.0.0.1 port {port} cannot be listened on" in result.stderr
+    assert "Set http.port to another one" in result.stderr

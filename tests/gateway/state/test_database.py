@@ -340,3 +340,15 @@ async def test_the_connections_thread_always_ends(tmp_path: Path, failing: str):
         if "_connection_worker_thread" in thread.name:
             await anyio.to_thread.run_sync(thread.join, 10)
             assert not thread.is_alive()
+
+
+async def test_it_is_proved_writable_by_writing(database: Database):
+    log = anyio.Path(f"{database.path}-wal")
+    before = (await log.stat()).st_size
+
+    await database.prove_writable()
+
+    assert (await log.stat()).st_size > before
+    await database.fetch_all("PRAGMA query_only = 1")
+    with pytest.raises(DatabaseUnusable):
+        await database.prove_writable()
