@@ -211,6 +211,7 @@ class Guard:
             captured.commit,
             {change.path: change.after for change in changes},
             stats,
+            {change.path: change.before for change in changes},
         )
         append_record(self._store.layout.ledger(workspace.hash), record)
         return stats

@@ -238,14 +238,22 @@ class Action(StrEnum):
 
     RESTORE = "restore"
     DELETE = "delete"
+    MERGE = "merge"
     KEEP_HAND_EDIT = "keep hand-edit"
     KEEP_OTHER_CHAT = "keep another chat's change"
     NOT_CAPTURED = "not captured"
 
 
+EFFECTIVE = (Action.RESTORE, Action.DELETE, Action.MERGE)
+"""The actions that change a file."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanItem:
-    """One path of a plan: what stands there now, what the checkpoint holds, what will be done and why."""
+    """One path of a plan: what stands there now, what will stand there, what will be done and why.
+
+    ``target`` is what the checkpoint holds; of a merge, whose content is in no checkpoint, it is the result.
+    """
 
     path: str
     action: Action
@@ -281,7 +289,7 @@ class RestorePlan:
     @property
     def effective(self) -> tuple[PlanItem, ...]:
         """The items that change a file."""
-        return tuple(item for item in self.items if item.action in (Action.RESTORE, Action.DELETE))
+        return tuple(item for item in self.items if item.action in EFFECTIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +305,7 @@ class RestoreReport:
     """What a restore did, every path named; ``failed`` paths still hold what they held.
 
     ``replanned`` are paths that changed between plan and restore, so that something else was done than was shown.
+    From ``merged`` paths only the changes that were to go are gone; what others changed there since is kept.
     """
 
     target: Checkpoint
@@ -312,6 +321,7 @@ class RestoreReport:
     everything: bool = False
     ledger_empty: bool = False
     resumed: bool = False
+    merged: tuple[PathNote, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -42,6 +42,7 @@ MAY_CHANGE_FILES = {
     "engine.store": "the store",
     "engine.checkpoints.history": "the store's note of what was dropped",
     "engine.upkeep": "the store",
+    "engine.restore.merge": "scratch files in the directory of the store",
     "engine.restore.selection": "a scratch index, outside every workspace",
     "gateway.home": "makes the home",
     "gateway.setup": "writes a first config.yaml",

@@ -147,6 +147,20 @@ class Git:
         with self._spawn(executable, arguments, extra, timeout_s, keep_open) as process:
             return _communicate(process, stdin, arguments[0])[0]
 
+    def answer(self, arguments: Sequence[str]) -> int:
+        """Run a command whose exit code is its answer, and return it.
+
+        Raises:
+            GitUnavailable: git cannot be started.
+            GitFailed: it complained, was killed or ran out of time.
+        """
+        with self._spawn(self.executable(), arguments) as process:
+            process.stdout.read()
+            code = process.wait()
+            if code < 0 or process.complained:
+                raise process.failure()
+            return code
+
     @contextmanager
     def open(self, arguments: Sequence[str], *, timeout_s: float | None = None) -> Iterator["GitProcess"]:
         """Start a command that is talked to through its pipes; killed when the block raises."""
@@ -246,14 +260,24 @@ class GitProcess:
         Raises:
             GitFailed: git failed or ran out of time.
         """
-        with suppress(BrokenPipeError):  # the exit code below tells why
-            self.stdin.close()
-        code = self._popen.wait()
-        self._release_threads()
+        code = self.wait()
         if code in (126, 127):
             raise GitUnavailable(self._complaint() or f"exit code {code}")
         if code != 0 or self._timed_out:
             raise self.failure()
+
+    def wait(self) -> int:
+        """Wait for the end and return the exit code, negative for a signal."""
+        with suppress(BrokenPipeError):  # the exit code tells why
+            self.stdin.close()
+        code = self._popen.wait()
+        self._release_threads()
+        return code
+
+    @property
+    def complained(self) -> bool:
+        """Whether it ran out of time or wrote to standard error; known when it has ended."""
+        return self._timed_out or bool(self._stderr)
 
     def _release_threads(self) -> None:
         self._ended.set()

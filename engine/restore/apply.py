@@ -13,7 +13,7 @@ from engine.checkpoints.standing import look_at
 from engine.errors import StoreDamaged
 from engine.host.files import ContentChanged, Signature, Tree
 from engine.host.paths import PathUnsafe
-from engine.model import Action, Entry, EntryKind, PathNote
+from engine.model import EFFECTIVE, Action, Entry, EntryKind, PathNote
 from engine.store.journal import JournalItem
 from engine.store.reader import ObjectReader
 
@@ -32,10 +32,10 @@ class Outcome:
 def apply_items(tree: Tree, reader: ObjectReader, items: Iterable[JournalItem]) -> Outcome:
     """Bring every path to what its item's target says; never raises for a single path."""
     outcome = Outcome()
-    effective = [item for item in items if item.action in (Action.RESTORE, Action.DELETE)]
+    effective = [item for item in items if item.action in EFFECTIVE]
     for item in sorted((i for i in effective if i.action == Action.DELETE), key=lambda i: i.path, reverse=True):
         _attempt(item, outcome, partial(_delete, tree, item))
-    made = sorted((i for i in effective if i.action == Action.RESTORE), key=lambda i: i.path)
+    made = sorted((i for i in effective if i.action != Action.DELETE), key=lambda i: i.path)
     for item in made:
         _attempt(item, outcome, partial(_restore, tree, reader, item))
     finished = [i for i in outcome.done if i.target is not None and i.target.kind is EntryKind.DIRECTORY]

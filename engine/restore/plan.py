@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from engine.checkpoints.manifest import covers
 from engine.host.paths import display
-from engine.model import Action, Entry, EntryKind, Gap, PlanItem
+from engine.model import EFFECTIVE, Action, Entry, EntryKind, Gap, PlanItem
 from engine.store.ledger import Ledger, LedgerEntry
 
 
@@ -26,15 +26,14 @@ class Difference:
 class Facts:
     """All that a decision rests on.
 
-    ``everything`` asks for hand-edits too. ``chats`` may be taken back; ``None`` means all. ``scope`` limits the
-    restore to these paths; ``None`` means all. ``occupied`` are paths where something stands that was not captured,
-    ``written_since`` those that tools changed after the checkpoint.
+    ``everything`` asks for hand-edits too. ``scope`` limits the restore to these paths; ``None`` means all.
+    ``occupied`` are paths where something stands that was not captured, ``written_since`` those that tools changed
+    after the checkpoint. ``shared`` says what to do where not everything that changed since is to go.
     """
 
     sequence: int
     entries: Mapping[str, LedgerEntry]
     everything: bool
-    chats: frozenset[str] | None
     scope: frozenset[str] | None
     target_gaps: Sequence[Gap]
     target_excluded: frozenset[str]
@@ -42,6 +41,7 @@ class Facts:
     now_excluded: frozenset[str]
     occupied: frozenset[str]
     written_since: frozenset[str]
+    shared: Mapping[str, PlanItem]
 
 
 def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem, ...]:
@@ -122,14 +122,14 @@ def _item(difference: Difference, facts: Facts, gaps: _GapLookup) -> PlanItem:
     if facts.everything:
         return PlanItem(path, action, now, target)
     entry = facts.entries.get(path)
-    if not _is_ours(entry, now, facts.sequence):
+    if not is_ours(entry, now, facts.sequence):
         return PlanItem(path, Action.KEEP_HAND_EDIT, now, target, "changed by hand")
-    if entry is not None and entry.by_agent and facts.chats is not None and entry.chat not in facts.chats:
-        return PlanItem(path, Action.KEEP_OTHER_CHAT, now, target, f"written by {display(entry.chat)}")
+    if path in facts.shared:
+        return facts.shared[path]
     return PlanItem(path, action, now, target)
 
 
-def _is_ours(entry: LedgerEntry | None, now: Entry | None, sequence: int) -> bool:
+def is_ours(entry: LedgerEntry | None, now: Entry | None, sequence: int) -> bool:
     """Whether what stands at a path is content Takeback put there and this restore may take away.
 
     Content that an earlier restore brought back is somebody's hand-edit on the way further back, and merely what the
@@ -148,12 +148,12 @@ def _settle_swaps(items: Sequence[PlanItem], facts: Facts) -> list[PlanItem]:
     """Make the items agree where a directory has to become something else, or something else a directory."""
     by_path = {item.path: item for item in items}
     for item in items:
-        if item.action not in (Action.RESTORE, Action.DELETE):
+        if item.action not in EFFECTIVE:
             continue
         if _kind(item.now) is EntryKind.DIRECTORY and _kind(item.target) not in (None, EntryKind.DIRECTORY):
             _settle_directory_to_other(item, by_path, facts)
     for item in items:
-        if by_path[item.path].action in (Action.RESTORE, Action.DELETE):
+        if by_path[item.path].action in EFFECTIVE:
             _settle_below_other(item, by_path)
     return [by_path[item.path] for item in items]
 
@@ -177,7 +177,7 @@ def _settle_below_other(item: PlanItem, by_path: dict[str, PlanItem]) -> None:
     parent = item.path.rpartition("/")[0]
     while parent:
         other = by_path.get(parent)
-        blocks = other is not None and other.action not in (Action.RESTORE, Action.DELETE)
+        blocks = other is not None and other.action not in EFFECTIVE
         if other is not None and blocks and other.now is not None and other.now.kind is not EntryKind.DIRECTORY:
             why = f"{display(parent)} stays as it is"
             by_path[item.path] = replace(by_path[item.path], action=other.action, why=why)
@@ -199,7 +199,7 @@ def ledger_after(
         if then is not None and then.state == state:
             entries[path] = then
         else:
-            entries[path] = LedgerEntry(state, "", "", restored_from=sequence)
+            entries[path] = LedgerEntry(state, "", "", sequence, then.live if then else ())
     return entries
 
 

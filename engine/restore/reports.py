@@ -31,10 +31,11 @@ def make_report(
         journal.everything,
         journal.ledger_empty,
         resumed,
+        tuple(note for item, note in done if item.action == Action.MERGE),
     )
 
 
-_NOTE_FIELDS = ("restored", "deleted", "kept", "other_chats", "not_captured", "failed")
+_NOTE_FIELDS = ("restored", "deleted", "merged", "kept", "other_chats", "not_captured", "failed")
 
 
 def encode_report(report: RestoreReport) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def encode_report(report: RestoreReport) -> dict[str, Any]:
 
 def decode_report(value: dict[str, Any], target: Held, safety: Held | None) -> RestoreReport:
     """Return the report a ledger record holds."""
-    notes = {name: tuple(PathNote(path, why) for path, why in value[name]) for name in _NOTE_FIELDS}
+    notes = {name: tuple(PathNote(path, why) for path, why in value.get(name, ())) for name in _NOTE_FIELDS}
     return RestoreReport(
         target.checkpoint,
         safety.checkpoint if safety else None,

@@ -2,7 +2,7 @@
 
 Order that matters in a crash:
 
-1. the safety checkpoint holds what stands now;
+1. the safety checkpoint holds what stands now, and the store what was merged;
 2. the journal holds the plan;
 3. files change;
 4. the ledger says what was put back, with the report;
@@ -14,7 +14,8 @@ found done.
 
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.checkpoints.capture import Captured, capture, look
@@ -23,6 +24,8 @@ from engine.errors import BadSelection, EngineError, NestedRepositoryRefused, Sa
 from engine.host.files import Fault, Tree
 from engine.host.leftovers import remove_leftovers
 from engine.model import (
+    EFFECTIVE,
+    Action,
     CheckpointKind,
     EntryKind,
     GapReason,
@@ -34,6 +37,7 @@ from engine.model import (
 )
 from engine.restore.apply import Outcome, apply_items
 from engine.restore.differences import find_differences
+from engine.restore.judgement import Judged, judge
 from engine.restore.plan import Difference, Facts, classify, is_full, ledger_after
 from engine.restore.reports import decode_report, encode_report, make_report
 from engine.restore.selection import (
@@ -43,6 +47,7 @@ from engine.restore.selection import (
     parse_selection,
     refuse_nested,
 )
+from engine.restore.sharing import Claim
 from engine.store.journal import (
     JournalItem,
     RestoreJournal,
@@ -51,10 +56,11 @@ from engine.store.journal import (
     set_restore_aside,
     write_restore,
 )
-from engine.store.ledger import Ledger, RestoreRecord, append_record
-from engine.store.objects import missing_objects
+from engine.store.ledger import Ledger, LedgerEntry, RestoreRecord, append_record
+from engine.store.objects import CommitContent, missing_objects, open_writer
 from engine.store.opened import Store
 from engine.store.reader import open_reader
+from engine.store.refs import merged_ref, update_refs
 
 Own = frozenset[tuple[int, int]]
 
@@ -79,6 +85,7 @@ class Planned:
     target: Held
     captured: Captured
     held: list[Held]
+    known: Mapping[str, LedgerEntry]
 
 
 class Restores:
@@ -107,7 +114,7 @@ class Restores:
         target = find_held(held, request.checkpoint_id)
         selection = self._selection(workspace, target, request)
         captured = capture(self._store, workspace, self._own(), self._store.ledger(workspace).present())
-        items = self._items(workspace, request, target, captured, selection)
+        items, known = self._items(workspace, request, target, captured, selection)
         ledger = self._store.ledger(workspace)
         plan = RestorePlan(
             workspace,
@@ -120,7 +127,7 @@ class Restores:
             ledger_empty=not request.turns and not request.everything and is_full(ledger, everything=False),
             chat=request.chat,
         )
-        return Planned(plan, target, captured, held)
+        return Planned(plan, target, captured, held, known)
 
     def _selection(self, workspace: Workspace, target: Held, request: Request) -> Selection | None:
         nested = [gap.path for gap in target.checkpoint.gaps if gap.reason is GapReason.NESTED_REPOSITORY]
@@ -145,16 +152,16 @@ class Restores:
         target: Held,
         captured: Captured,
         selection: Selection | None,
-    ) -> tuple[PlanItem, ...]:
+    ) -> tuple[tuple[PlanItem, ...], Mapping[str, LedgerEntry]]:
         ledger = self._store.ledger(workspace)
         differences = find_differences(self._store.git, target, captured)
         paths = {difference.path for difference in differences}
         scope = self._scope(request, target, ledger, selection, differences, captured)
-        chats = None
-        if request.chat is not None and target.checkpoint.kind is not CheckpointKind.SAFETY:
-            owner = target.checkpoint.turn.chat if target.checkpoint.turn else request.chat
-            chats = frozenset({request.chat, owner})
         everything = request.everything if request.turns else is_full(ledger, everything=request.everything)
+        judged = Judged()
+        if not everything:
+            in_scope = (d for d in differences if scope is None or d.path in scope)
+            judged = judge(self._store, workspace, target, in_scope, _claim(request, target, ledger))
         with self._open_tree(workspace) as tree:
             absent = (d.path for d in differences if d.now is None)
             occupied = frozenset(path for path in absent if tree.signature(path) is not None)
@@ -162,7 +169,6 @@ class Restores:
             target.checkpoint.sequence,
             ledger.entries,
             everything,
-            chats,
             scope,
             target.checkpoint.gaps,
             target.excluded,
@@ -170,8 +176,9 @@ class Restores:
             captured.excluded,
             occupied & paths,
             ledger.written_after(target.ledger_number),
+            judged.items,
         )
-        return classify(differences, facts)
+        return classify(differences, facts), judged.known
 
     def _scope(
         self,
@@ -208,13 +215,17 @@ class Restores:
         )
         plan = planned.plan
         replanned = _replanned(shown, plan)
-        items = tuple(JournalItem(i.path, i.action.value, i.now, i.target, i.why) for i in plan.items)
-        journal = RestoreJournal(plan.token, plan.target.id, "", plan.everything, plan.ledger_empty, replanned, items)
+        items = tuple(_journal_item(item, planned.known) for item in plan.items)
+        chat = plan.chat or (turn.chat if turn else "")
+        journal = RestoreJournal(
+            plan.token, plan.target.id, "", plan.everything, plan.ledger_empty, replanned, items, chat
+        )
         if not plan.effective:
             return make_report(plan.target, None, journal, Outcome(), resumed=False)
         self._verify(plan)
         safety = self._safety(planned, turn, replaced_head)
         journal = replace(journal, safety=safety.checkpoint.id)
+        self._name_merged(plan)
         write_restore(self._store.layout, workspace, journal)
         return self._perform(workspace, planned.target, safety, journal, resumed=False)
 
@@ -223,6 +234,15 @@ class Restores:
         missing = missing_objects(self._store.git, wanted)
         if missing:
             raise StoreDamaged(f"checkpoint {plan.target.id[:8]} lacks {len(missing)} of the files it should hold")
+
+    def _name_merged(self, plan: RestorePlan) -> None:
+        """Name the contents that were merged, so that no gc takes them while the journal needs them."""
+        merged = [item.target for item in plan.effective if item.action is Action.MERGE and item.target is not None]
+        blobs = sorted({entry.oid for entry in merged if entry.kind is not EntryKind.DIRECTORY and entry.oid})
+        if blobs:
+            content = CommitContent(None, added={oid: ("100644", oid) for oid in blobs})
+            with open_writer(self._store.git) as writer:
+                writer.commit([merged_ref(plan.workspace.hash)], b"merged", int(time.time()), content)
 
     def _safety(self, planned: Planned, turn: TurnRef | None, replaced_head: str | None) -> Held:
         plan = planned.plan
@@ -243,13 +263,27 @@ class Restores:
         ledger = self._store.ledger(workspace)
         put_back = ((item.path, item.target) for item in outcome.done)
         entries = ledger_after(put_back, ledger.as_of(target.ledger_number), target.checkpoint.sequence)
+        entries |= {item.path: item.known for item in outcome.done if item.known is not None}
         report = make_report(target.checkpoint, safety, journal, outcome, resumed=resumed)
         record = RestoreRecord(
-            ledger.number + 1, journal.token, target.checkpoint.id, journal.safety, entries, encode_report(report)
+            ledger.number + 1,
+            journal.token,
+            target.checkpoint.id,
+            journal.safety,
+            entries,
+            encode_report(report),
+            journal.chat,
+            {item.path: item.now for item in outcome.done},
         )
         append_record(self._store.layout.ledger(workspace.hash), record)
-        clear_restore(self._store.layout, workspace)
+        self._clear(workspace, journal)
         return report
+
+    def _clear(self, workspace: Workspace, journal: RestoreJournal) -> None:
+        clear_restore(self._store.layout, workspace)
+        if any(item.action == Action.MERGE for item in journal.items):
+            # Left over by a crash it does no harm: the next restore that merges sets it anew.
+            update_refs(self._store.git, delete=[merged_ref(workspace.hash)])
 
     def resume(self, workspace: Workspace) -> RestoreReport | None:
         """Finish a restore that a crash interrupted; the caller holds ``store.use``.
@@ -278,7 +312,7 @@ class Restores:
                 f"its plan is kept in {aside}"
             )
         if known is not None:  # the crash came after step 4
-            clear_restore(self._store.layout, workspace)
+            self._clear(workspace, journal)
             return decode_report(known.report, target, safety)
         with self._open_tree(workspace) as tree:
             remove_leftovers(tree, (item.path for item in journal.items))
@@ -328,6 +362,26 @@ def _chosen(store: Store, names: set[str], differences: Sequence[Difference], se
         if whole or selection.names_directory_of(path):
             chosen.add(path)
     return frozenset(chosen)
+
+
+def _claim(request: Request, target: Held, ledger: Ledger) -> Claim:
+    """Say whose changes go: those of who asks, and of whom the checkpoint belongs to."""
+    redoes = target.checkpoint.kind is CheckpointKind.SAFETY
+    turns = frozenset(request.turns)
+    if request.chat is None:
+        return Claim(None, turns, redoes)
+    chats = {request.chat}
+    if target.checkpoint.turn is not None:
+        chats.add(target.checkpoint.turn.chat)
+    made_for = ledger.restore_by(target.checkpoint.restore_token) if target.checkpoint.restore_token else None
+    if made_for is not None:
+        chats.add(made_for.chat)
+    return Claim(frozenset(chats), turns, redoes)
+
+
+def _journal_item(item: PlanItem, known: Mapping[str, LedgerEntry]) -> JournalItem:
+    entry = known.get(item.path) if item.action in EFFECTIVE else None
+    return JournalItem(item.path, item.action.value, item.now, item.target, item.why, entry)
 
 
 def _kinds(difference: Difference) -> set[EntryKind]:

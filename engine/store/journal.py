@@ -7,30 +7,31 @@ and what it was to write, where that is known.
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine.host import durable
 from engine.model import Entry, TurnRef, Workspace
 from engine.store.layout import Layout
-from engine.store.ledger import decode_entry, encode_entry
+from engine.store.ledger import LedgerEntry, decode_entry, decode_known, encode_entry, encode_known
 
 
 @dataclass(frozen=True, slots=True)
 class JournalItem:
-    """One path of the plan."""
+    """One path of the plan; ``known`` is what the ledger will say of it where the checkpoint does not tell."""
 
     path: str
     action: str
     now: Entry | None
     target: Entry | None
     why: str
+    known: LedgerEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreJournal:
-    """A restore under way: what it restores, what undoes it, and each path."""
+    """A restore under way: what it restores, what undoes it, each path, and the chat that asked."""
 
     token: str
     target: str
@@ -39,6 +40,7 @@ class RestoreJournal:
     ledger_empty: bool
     replanned: tuple[str, ...]
     items: tuple[JournalItem, ...]
+    chat: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,8 @@ def write_restore(layout: Layout, workspace: Workspace, journal: RestoreJournal)
         "everything": journal.everything,
         "ledger_empty": journal.ledger_empty,
         "replanned": journal.replanned,
-        "items": [
-            [item.path, item.action, encode_entry(item.now), encode_entry(item.target), item.why]
-            for item in journal.items
-        ],
+        "items": [_encode_item(item) for item in journal.items],
+        "chat": journal.chat,
     }
     durable.write_json(layout.journal(workspace.hash), value)
 
@@ -84,10 +84,7 @@ def read_restore(layout: Layout, workspace: Workspace) -> RestoreJournal | None:
     if value is None:
         return None
     try:
-        items = tuple(
-            JournalItem(path, action, decode_entry(now), decode_entry(target), why)
-            for path, action, now, target, why in value["items"]
-        )
+        items = tuple(_decode_item(item) for item in value["items"])
         return RestoreJournal(
             value["token"],
             value["target"],
@@ -96,9 +93,21 @@ def read_restore(layout: Layout, workspace: Workspace) -> RestoreJournal | None:
             value["ledger_empty"],
             tuple(value["replanned"]),
             items,
+            value.get("chat", ""),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a journal: {error}") from error
+
+
+def _encode_item(item: JournalItem) -> list[Any]:
+    known = [] if item.known is None else [encode_known(item.known)]
+    return [item.path, item.action, encode_entry(item.now), encode_entry(item.target), item.why, *known]
+
+
+def _decode_item(value: Sequence[Any]) -> JournalItem:
+    path, action, now, target, why, *known = value
+    entry = decode_known(known[0]) if known else None
+    return JournalItem(path, action, decode_entry(now), decode_entry(target), why, entry)
 
 
 def clear_restore(layout: Layout, workspace: Workspace) -> None:

@@ -6,7 +6,7 @@ Each record has a number, so that a checkpoint can say how much of the ledger ex
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,15 @@ class LedgerEntry:
     """What was last put at a path by Takeback; ``state`` is ``None`` for a deletion.
 
     ``chat`` and ``turn`` name the writer. ``restored_from`` is the sequence of the checkpoint a restore took it from
-    when the agent was not the author of that content; ``None`` for the agent's own content.
+    when the agent was not the author of that content; ``None`` for the agent's own content. ``live`` are the numbers
+    of the tools' records whose change is still in that content, oldest first: what was taken back is not among them.
     """
 
     state: Entry | None
     chat: str
     turn: str
     restored_from: int | None = None
+    live: tuple[int, ...] = ()
 
     @property
     def by_agent(self) -> bool:
@@ -34,7 +36,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class WriteRecord:
-    """What one tool call changed; ``stats`` adds up the turn so far."""
+    """What one tool call changed, and from what; ``stats`` adds up the turn so far."""
 
     number: int
     chat: str
@@ -44,11 +46,12 @@ class WriteRecord:
     after: str | None
     changes: dict[str, Entry | None]
     stats: ChangeStats | None = None
+    before: dict[str, Entry | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreRecord:
-    """What one restore put back, by its token."""
+    """What one restore put back, by its token, for which chat, and in place of what."""
 
     number: int
     token: str
@@ -56,6 +59,8 @@ class RestoreRecord:
     safety: str | None
     entries: dict[str, LedgerEntry]
     report: dict[str, Any]
+    chat: str = ""
+    before: dict[str, Entry | None] = field(default_factory=dict)
 
 
 Record = WriteRecord | RestoreRecord
@@ -83,7 +88,7 @@ class Ledger:
         """Take a record into the sum."""
         self.records.append(record)
         self.agent_wrote = self.agent_wrote or isinstance(record, WriteRecord)
-        self.entries.update(_entries_of(record))
+        self.entries.update(entries_of(record, self.entries))
 
     def present(self) -> list[str]:
         """Return the paths where the last thing put was content: they are known, whatever rules hide them by now."""
@@ -100,7 +105,7 @@ class Ledger:
         for record in self.records:
             if record.number > number:
                 break
-            entries.update(_entries_of(record))
+            entries.update(entries_of(record, entries))
         return entries
 
     def writes_of(self, turns: Iterable[str]) -> list[WriteRecord]:
@@ -121,10 +126,16 @@ class Ledger:
         return known
 
 
-def _entries_of(record: Record) -> dict[str, LedgerEntry]:
+def entries_of(record: Record, before: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
+    """Return the entries that a record makes of those before it."""
     if isinstance(record, RestoreRecord):
         return record.entries
-    return {path: LedgerEntry(state, record.chat, record.turn) for path, state in record.changes.items()}
+    entries = {}
+    for path, state in record.changes.items():
+        known = before.get(path)
+        live = (*known.live, record.number) if known else (record.number,)
+        entries[path] = LedgerEntry(state, record.chat, record.turn, live=live)
+    return entries
 
 
 def load_ledger(path: str) -> Ledger:
@@ -193,6 +204,25 @@ def decode_entry(value: Sequence[Any] | None) -> Entry | None:
     return None if value is None else Entry(EntryKind(value[0]), value[1], value[2])
 
 
+def encode_known(entry: LedgerEntry) -> list[Any]:
+    """Return a ledger's entry as JSON holds it."""
+    return [encode_entry(entry.state), entry.chat, entry.turn, entry.restored_from, list(entry.live)]
+
+
+def decode_known(value: Sequence[Any]) -> LedgerEntry:
+    """Return a ledger's entry from what `encode_known` made; an older one ends before ``live``."""
+    state, chat, turn, restored_from, *live = value
+    return LedgerEntry(decode_entry(state), chat, turn, restored_from, tuple(live[0]) if live else ())
+
+
+def _encode_all(entries: Mapping[str, Entry | None]) -> dict[str, list[Any] | None]:
+    return {path: encode_entry(entry) for path, entry in entries.items()}
+
+
+def _decode_all(value: Mapping[str, Sequence[Any] | None]) -> dict[str, Entry | None]:
+    return {path: decode_entry(entry) for path, entry in value.items()}
+
+
 def _encode(record: Record) -> dict[str, Any]:
     if isinstance(record, WriteRecord):
         return {
@@ -203,10 +233,11 @@ def _encode(record: Record) -> dict[str, Any]:
             "turn": record.turn,
             "checkpoint": record.checkpoint,
             "after": record.after,
-            "changes": {path: encode_entry(state) for path, state in record.changes.items()},
+            "changes": _encode_all(record.changes),
             "stats": None
             if record.stats is None
             else [record.stats.files, record.stats.insertions, record.stats.deletions],
+            "before": _encode_all(record.before),
         }
     return {
         "n": record.number,
@@ -214,11 +245,10 @@ def _encode(record: Record) -> dict[str, Any]:
         "token": record.token,
         "target": record.target,
         "safety": record.safety,
-        "entries": {
-            path: [encode_entry(entry.state), entry.chat, entry.turn, entry.restored_from]
-            for path, entry in record.entries.items()
-        },
+        "entries": {path: encode_known(entry) for path, entry in record.entries.items()},
         "report": record.report,
+        "chat": record.chat,
+        "before": _encode_all(record.before),
     }
 
 
@@ -232,11 +262,17 @@ def _decode(value: dict[str, Any]) -> Record:
             value["turn"],
             value["checkpoint"],
             value["after"],
-            {path: decode_entry(state) for path, state in value["changes"].items()},
+            _decode_all(value["changes"]),
             None if stats is None else ChangeStats(*stats),
+            _decode_all(value.get("before", {})),
         )
-    entries = {
-        path: LedgerEntry(decode_entry(state), chat, turn, restored_from)
-        for path, (state, chat, turn, restored_from) in value["entries"].items()
-    }
-    return RestoreRecord(value["n"], value["token"], value["target"], value["safety"], entries, value["report"])
+    return RestoreRecord(
+        value["n"],
+        value["token"],
+        value["target"],
+        value["safety"],
+        {path: decode_known(entry) for path, entry in value["entries"].items()},
+        value["report"],
+        value.get("chat", ""),
+        _decode_all(value.get("before", {})),
+    )

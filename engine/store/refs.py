@@ -42,6 +42,11 @@ def running_ref(workspace_hash: str) -> str:
     return f"{REF_ROOT}/{workspace_hash}/running"
 
 
+def merged_ref(workspace_hash: str) -> str:
+    """Name the contents that a restore merges; the ref stands only while that restore is under way."""
+    return f"{REF_ROOT}/{workspace_hash}/merged"
+
+
 def list_refs(git: Git, prefix: str) -> list[RefRecord]:
     """Return the refs below a prefix, or the one of that name, ordered by name."""
     form = "%(refname)%00%(objectname)%00%(tree)%00%(contents)%00%01"
