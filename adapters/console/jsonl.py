@@ -83,7 +83,12 @@ class JsonLines:
         message = parse(line)
         place = self._speaker.place(message.get("chat"))
         event_id = self._pending.begin()
-        await receive(Inbound(place, message.get("user", self._speaker.user), event_id, message["text"]))
+        user = message.get("user", self._speaker.user)
+        reception = await receive(Inbound(place, user, event_id, message["text"], private=True))
+        if reception.notice is not None:
+            # It was not taken in: this is all that is said of it.
+            await self._write(self._reply(place, reception.notice))
+            await self.finished(place, event_id)
 
     async def _reject(self, bad: BadLine) -> None:
         chat = {} if bad.chat is None else {"chat": encodable(bad.chat)}
@@ -94,8 +99,7 @@ class JsonLines:
         try:
             await self._write(
                 {
-                    "chat": encodable(self._speaker.shown(message.place)),
-                    "text": encodable(plain(message)),
+                    **self._reply(message.place, plain(message)),
                     "files": [_file(attachment) for attachment in message.files],
                     "buttons": [
                         {"label": encodable(button.label), "command": encodable(button.command)}
@@ -105,6 +109,9 @@ class JsonLines:
             )
         except OutputGone:
             raise SendFailed("nobody reads the output any more", retry_after_s=None) from None
+
+    def _reply(self, place: Place, text: str) -> dict[str, Any]:
+        return {"chat": encodable(self._speaker.shown(place)), "text": encodable(text), "files": [], "buttons": []}
 
     async def progress(self, place: Place, text: str) -> None:
         """Nothing: a program waits for replies."""

@@ -46,9 +46,17 @@ class Lines:
                 return
             text = line.decode("utf-8", "surrogateescape").rstrip("\r")
             if text.strip():
-                event_id = self._pending.begin()
-                await receive(Inbound(self._speaker.place(), self._speaker.user, event_id, text))
-                await self._pending.wait(event_id)
+                await self._hand_over(text, receive)
+
+    async def _hand_over(self, text: str, receive: Receive) -> None:
+        """Give a message in and wait until it is dealt with, which it is at once when it is not taken."""
+        event_id = self._pending.begin()
+        inbound = Inbound(self._speaker.place(), self._speaker.user, event_id, text, private=True)
+        notice = (await receive(inbound)).notice
+        if notice is not None:
+            await self._say(printable(notice))
+            self._pending.end(event_id)
+        await self._pending.wait(event_id)
 
     async def send(self, message: Outbound) -> None:
         """Write one reply; files are saved and named."""

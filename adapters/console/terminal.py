@@ -114,7 +114,11 @@ class Terminal:
             self._busy_since = time.monotonic()
             self._tasks.start_soon(self._tick)
         event_id = self._pending.begin()
-        await self._receive(Inbound(self._speaker.place(), self._speaker.user, event_id, text))
+        inbound = Inbound(self._speaker.place(), self._speaker.user, event_id, text, private=True)
+        notice = (await self._receive(inbound)).notice
+        if notice is not None:
+            await self._print([("", printable(notice))])
+            await self.finished(inbound.place, event_id)
 
     async def _tick(self) -> None:
         """Keep the clock of the progress line going while something is open."""

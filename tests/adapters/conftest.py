@@ -1,4 +1,7 @@
-"""A stand-in for the far side of the contract: takes messages in, answers them, and says that they are done."""
+"""A stand-in for the far side of the contract: takes messages in, answers them, and says that they are done.
+
+What reads ``refuse me`` is not taken in; a notice says so.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -8,7 +11,7 @@ import pytest
 from anyio.abc import TaskGroup
 from blockbuster import blockbuster_ctx
 
-from adapters.contract import Adapter, Attachment, Button, Inbound, Outbound, Part
+from adapters.contract import Adapter, Attachment, Button, Inbound, Outbound, Part, Reception
 
 
 @pytest.fixture
@@ -30,10 +33,14 @@ class Answering:
     tasks: TaskGroup
     answers: dict[str, Callable[[Inbound], Awaitable[None]]] = field(default_factory=dict)
     received: list[Inbound] = field(default_factory=list)
+    notices: dict[str, str] = field(default_factory=lambda: {"refuse me": "You are\x1b not admitted."})
 
-    async def receive(self, inbound: Inbound) -> None:
+    async def receive(self, inbound: Inbound) -> Reception:
+        if inbound.text in self.notices:
+            return Reception(self.notices[inbound.text])
         self.received.append(inbound)
         self.tasks.start_soon(self._answer, inbound)
+        return Reception()
 
     async def _answer(self, inbound: Inbound) -> None:
         if inbound.text in self.answers:

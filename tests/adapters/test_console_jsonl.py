@@ -11,7 +11,7 @@ from anyio import to_thread
 from adapters.console.jsonl import JsonLines
 from adapters.console.pending import Speaker
 from adapters.console.streams import LineReader, Writer
-from adapters.contract import Attachment, Button, Outbound, Part, Place, SendFailed, Style
+from adapters.contract import Attachment, Button, Outbound, Part, Place, Reception, SendFailed, Style
 
 pytestmark = pytest.mark.anyio
 
@@ -200,6 +200,7 @@ async def test_the_end_of_the_input_is_the_end_only_when_all_is_dealt_with(door)
 
     async def receive(inbound):
         tasks.start_soon(answer, inbound)
+        return Reception()
 
     async def answer(inbound):
         await released.wait()
@@ -292,6 +293,7 @@ async def run_unread(door):
 
             async def receive(inbound):
                 tasks.start_soon(answer, inbound)
+                return Reception()
 
             await door.adapter.run(receive)
 
@@ -306,3 +308,16 @@ async def test_cancelling_ends_it_while_the_input_is_silent_and_the_output_is_fu
     door.end()
     for descriptor in (*door.near, door.far_out):
         os.close(descriptor)
+
+
+async def test_a_notice_is_a_reply_and_the_end_of_its_message(door, converse):
+    door.write(b'{"text": "refuse me", "chat": "a"}\n')
+    door.end()
+
+    answering = await converse(door.adapter)
+
+    assert answering.received == []
+    assert door.lines() == [
+        {"chat": "a", "text": "You are\x1b not admitted.", "files": [], "buttons": []},
+        {"chat": "a", "done": True},
+    ]

@@ -115,3 +115,19 @@ async def test_it_ends_when_nobody_reads_the_output(tmp_path, converse):
     assert len(answering.received) == 1
     for descriptor in (near_in, far_in, near_out):
         os.close(descriptor)
+
+
+async def test_a_notice_is_shown_and_the_next_line_is_read(talk):
+    written, answering = await talk(b"refuse me\nnext\n")
+
+    assert written == "You are\\x1b not admitted.\nyou said next\n"
+    assert [message.text for message in answering.received] == ["next"]
+
+
+async def test_of_many_buttons_the_first_are_shown(talk):
+    async def show(answering, inbound):
+        await answering.say(inbound, "list", buttons=tuple(Button(f"B{n}", f"/b {n}") for n in range(40)))
+
+    written, _ = await talk(b"show\n", show=show)
+
+    assert written == "list\n  B0: /b 0   B1: /b 1   B2: /b 2   B3: /b 3   B4: /b 4   B5: /b 5   …\n"

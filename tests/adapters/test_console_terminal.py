@@ -252,3 +252,15 @@ def test_the_history_is_for_its_owner_alone(tmp_path):
 
 def test_a_history_that_cannot_be_kept_lasts_for_the_run(tmp_path):
     assert isinstance(open_history(str(tmp_path)), InMemoryHistory)
+
+
+async def test_a_notice_is_shown_and_the_prompt_goes_on(desk, converse):
+    async def end(answering, inbound):
+        desk.press(CTRL_D)
+
+    desk.press("refuse me", ENTER, "end", ENTER)
+
+    answering = await converse(desk.adapter, end=end)
+
+    assert [message.text for message in answering.received] == ["end"]
+    assert "You are\\x1b not admitted." in desk.screen.shown()
