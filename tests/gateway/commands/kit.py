@@ -33,6 +33,7 @@ from gateway.writers import Writers
 PLATFORM = "test"
 COMMAND_ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
 PATIENCE_S = 30.0
+NO_WISHES = Wishes()
 
 
 @dataclass
@@ -169,6 +170,7 @@ async def running_gateway(
     make_engine: EngineMaker = plain_engine,
     agents: Mapping[str, Agent] | None = None,
     rules: Rules = OWNED,
+    wishes: Wishes = NO_WISHES,
 ) -> AsyncIterator[Gateway]:
     """Run a gateway over ``home`` until the block ends; ``rules`` say whom it admits."""
     async with open_memory(str(home)) as memory:
@@ -191,7 +193,7 @@ async def running_gateway(
             waiting=waiting,
         )
         door = Door(Access(memory.admissions, {PLATFORM: rules}), memory.admissions, memory.buttons)
-        hub = Hub(memory.inbox, delivery, Conversations(services, Wishes()), door)
+        hub = Hub(memory.inbox, delivery, Conversations(services, wishes), door)
         await recover(memory, offload, offload.open_workspace, [platform.name])
         async with anyio.create_task_group() as tasks:
             await tasks.start(delivery.run)

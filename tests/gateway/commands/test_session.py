@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.commands.table import COMMANDS
+from gateway.conversations import Wishes
 from gateway.state.turns import TurnState
 from tests.gateway.commands.kit import Chat, Gateway, rename, running_gateway, settings_for
 
@@ -145,6 +146,101 @@ async def test_workspace_is_chosen_by_name_and_numbers_do_not_cross(home: Path, 
         listed = (await chat.say("/workspace")).text
         assert listed.startswith(f"This chat works in other ({other}).")
         assert "\n  app" in listed
+
+
+async def test_a_chats_switch_stays_in_its_next_session_and_is_said(home: Path, app: Path) -> None:
+    async with running_gateway(home, settings_for(app)) as gateway:
+        chat = gateway.chat()
+        await chat.say("/checkpoints off")
+        said = await chat.say("/new")
+        status = (await chat.say("/status")).text
+        await chat.say("/write app.py\nagent\n")
+        assert (await chat.say("/undo")).text.startswith("✅ Took back the last turn")
+        await chat.say("/checkpoints on")
+        back = await chat.say("/new")
+
+        assert said.text.endswith("Checkpoints stay off, as this chat chose; /checkpoints on changes that.")
+        assert "Checkpoints: off (chosen in this chat with /checkpoints; /new keeps it)" in status
+        assert (app / "app.py").read_bytes() == b"agent\n"
+        assert back.text.endswith("Checkpoints stay on, as this chat chose; /checkpoints off changes that.")
+        assert "Checkpoints: on\n" in (await gateway.chat("other").say("/status")).text
+
+
+async def test_a_chats_switch_is_for_the_workspace_it_was_chosen_in(home: Path, app: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with running_gateway(home, settings_for(app, other)) as gateway:
+        chat = gateway.chat()
+        await chat.say("/checkpoints off")
+        await chat.say("/workspace other")
+        there = (await chat.say("/status")).text
+        await chat.say("/workspace app")
+
+        assert "Checkpoints: on\n" in there
+        assert "Checkpoints: off (chosen" in (await chat.say("/status")).text
+
+
+async def test_the_command_lines_switch_goes_before_what_a_chat_chose_earlier(
+    home: Path, app: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    settings = settings_for(app, other)
+    async with running_gateway(home, settings) as gateway:
+        for text in ("/checkpoints off", "/workspace other", "/checkpoints off"):
+            await gateway.chat().say(text)
+
+    async with running_gateway(home, settings.with_checkpoints(on=True), wishes=Wishes(checkpoints=True)) as gateway:
+        chat = gateway.chat()
+        here = (await chat.say("/status")).text
+        await chat.say("/workspace app")
+        there = (await chat.say("/status")).text
+        await chat.say("/checkpoints off")
+        await chat.say("/new")
+
+        assert "Checkpoints: on\n" in here
+        assert "Checkpoints: on\n" in there
+        assert "Checkpoints: off (chosen" in (await chat.say("/status")).text
+
+
+ODD_NAMES = (
+    *("..", ".", "/", "~", "~root", "./app", "app/", "/etc/passwd", "../app", "a/../app", "//app", "app/../app"),
+    *("a\0b", "\0", "app\0", "app\x1b[2J", "app\u202e", "app\u200b", "\udcff", "app\nother"),
+    *(
+        "\u0430pp",
+        "\uff41\uff50\uff50",
+        "\u00e1pp",
+        "APP",
+        "App",
+        "ap",
+        "'app'",
+        '"app"',
+        "$HOME",
+        "${HOME}",
+        "C:\\app",
+        "file:///etc",
+    ),
+    *("app other", "app;ls", "*", "a" * 10_000, "--", "-a", "None", "0"),
+)
+
+
+async def test_workspace_is_never_a_path_whatever_it_is_called(chat: Chat, gateway: Gateway, app: Path) -> None:
+    session = (await chat.say("/status")).lines[0]
+
+    for odd in ODD_NAMES:
+        said = (await chat.say(f"/workspace {odd}")).text
+        assert said.startswith(("A chat cannot name a path", "There is no workspace ")), odd
+        assert said.isprintable(), odd
+        assert len(said) < 400, odd
+        assert "/workspace lists them." in said, odd
+
+    assert (await chat.say("/status")).lines[0] == session
+    assert [row.workspace for row in await gateway.memory.sessions.recent()] == ["app"]
+
+
+@pytest.mark.parametrize("typed", ["ap", "APP", "\u0430pp", "app\u200b", "'app'"])
+async def test_nearest_workspace_is_suggested(chat: Chat, typed: str) -> None:
+    assert "Did you mean /workspace app?" in (await chat.say(f"/workspace {typed}")).text
 
 
 @pytest.mark.parametrize(
