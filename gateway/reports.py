@@ -56,6 +56,7 @@ def planned_parts(plan: RestorePlan, command: str) -> tuple[Part, ...]:
 _LABELS = (
     ("restore", Action.RESTORE),
     ("remove", Action.DELETE),
+    ("merge", Action.MERGE),
     ("keep your hand-edit", Action.KEEP_HAND_EDIT),
     ("keep another chat's change", Action.KEEP_OTHER_CHAT),
     ("not captured", Action.NOT_CAPTURED),
@@ -70,12 +71,12 @@ def headline(report: RestoreReport) -> tuple[Part, ...]:
 
 
 def files_said(report: RestoreReport, again: str) -> str:
-    """Return the lines that account for files; ``again`` is the command that would restore hand-edits too."""
+    """Return the lines that account for files; ``again`` is the command that would restore all."""
     lines = []
     if report.ledger_empty and not report.everything:
         lines.append("  Nothing of the agent's is known here, so this was a full restore.")
     lines += [f"  {label}: {names(notes)}" for label, notes in _done(report) if notes]
-    if not (report.restored or report.deleted or report.failed):
+    if not (report.restored or report.deleted or report.merged or report.failed):
         lines.append("  No file had to be changed.")
     if report.kept:
         lines += [
@@ -83,7 +84,11 @@ def files_said(report: RestoreReport, again: str) -> str:
             f"  Use {again} to restore those too.",
         ]
     if report.other_chats:
-        lines.append(f"↷ Kept other chats' changes: {names(report.other_chats)}")
+        here = again.replace(" --all", "", 1)
+        lines += [
+            f"↷ Kept other chats' changes: {names(report.other_chats)}",
+            f"  To take those back too: /undo in that chat, then {here} here; or {again}, which restores everything.",
+        ]
     if report.replanned:
         changed = names([PathNote(path) for path in report.replanned])
         lines.append(f"  Changed meanwhile, so looked at again: {changed}")
@@ -123,13 +128,13 @@ def restored_reply(
     report: RestoreReport, again: str, moved: Moved, *, opening: tuple[Part, ...] = (), ending: str = ""
 ) -> Reply:
     """Say what a restore did, in the order people need it; ``opening`` replaces the first line."""
-    files = bool(report.restored or report.deleted)
+    files = bool(report.restored or report.deleted or report.merged)
     said = files_said(report, again) + conversation_said(moved, files=files) + ending
     return Reply((*(opening or headline(report)), Part(said)), whole_report(report))
 
 
 def everything_command(command: str, report: RestoreReport, selection: Sequence[str] = ()) -> str:
-    """Return the command that restores the kept hand-edits too.
+    """Return the command that restores the kept hand-edits, and what other chats changed, too.
 
     A checkpoint with nested repositories cannot be restored as a whole, so there the files are named.
     """
@@ -137,7 +142,8 @@ def everything_command(command: str, report: RestoreReport, selection: Sequence[
     paths = list(selection)
     if not paths and nested:
         # A name that is shown escaped cannot be typed so.
-        paths = [note.path for note in report.kept[:HINTED_PATHS] if name(note.path) == note.path]
+        kept = (*report.kept, *report.other_chats)
+        paths = [note.path for note in kept[:HINTED_PATHS] if name(note.path) == note.path]
     if not paths:
         return f"{command} --all"
     return f"{command} --all -- {' '.join(shlex.quote(path) for path in paths)}"
@@ -169,7 +175,11 @@ def _was(count: int) -> str:
 
 
 def _done(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:
-    return (("Restored", files_first(report.restored)), ("Removed", files_first(report.deleted)))
+    return (
+        ("Restored", files_first(report.restored)),
+        ("Removed", files_first(report.deleted)),
+        ("Merged", files_first(report.merged)),
+    )
 
 
 def _left(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:

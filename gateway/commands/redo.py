@@ -63,7 +63,7 @@ async def _touched_beside_nested(context: CommandContext, workspace: Workspace, 
     outcome = await context.engine.restore_outcome(workspace, last.token)
     if outcome is None:
         return ()
-    return tuple(f":(literal){note.path}" for note in (*outcome.restored, *outcome.deleted))
+    return tuple(f":(literal){note.path}" for note in (*outcome.restored, *outcome.deleted, *outcome.merged))
 
 
 def parse(text: str) -> Invocation:

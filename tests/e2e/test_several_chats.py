@@ -36,17 +36,34 @@ def test_rollback_in_one_chat_keeps_and_names_the_others_work(scene: Scene, prog
     assert restored.line("↷ Kept other chats' changes:").startswith("bar (written by console:b")
 
 
-def test_line_of_the_other_chat_in_the_same_file_is_never_lost_in_silence(scene: Scene, program: Program) -> None:
-    scene.edit("shared.txt", "".join(f"line {number}\n" for number in range(1, 100)))
+def test_undo_leaves_the_line_of_the_other_chat_in_the_same_file(scene: Scene, program: Program) -> None:
+    lines = [f"line {number}\n" for number in range(1, 100)]
+    scene.edit("shared.txt", "".join(lines))
     program.ask("$ sed -i '1s/.*/by a/' shared.txt", chat="a")
     program.ask("$ sed -i '99s/.*/by b/' shared.txt", chat="b")
 
     undone = program.ask("/undo", chat="a")
 
-    assert scene.read("shared.txt").splitlines()[98] == "by b"
-    assert undone.line("↷ Kept other chats' changes:").startswith("shared.txt (written by console:b")
+    assert scene.read("shared.txt") == "".join([*lines[:98], "by b\n"])
+    assert undone.line("Merged:").startswith("shared.txt (keeps what console:b")
     assert program.ask("/undo", chat="b").text.startswith("✅")
-    assert scene.read("shared.txt").splitlines()[98] == "line 99"
+    assert scene.read("shared.txt") == "".join(lines)
+
+
+def test_undo_of_lines_that_the_other_chat_changed_since_is_refused_with_the_reason(
+    scene: Scene, program: Program
+) -> None:
+    scene.edit("shared.txt", "one\n")
+    program.ask("/write shared.txt\nby a\n", chat="a")
+    program.ask("/write shared.txt\nby a and b\n", chat="b")
+
+    undone = program.ask("/undo", chat="a")
+
+    assert scene.read("shared.txt") == "by a and b\n"
+    assert undone.line("↷ Kept other chats' changes:").startswith("shared.txt (written by console:b")
+    assert "the same lines were changed on both sides" in undone.text
+    program.ask("/undo", chat="b")
+    assert scene.read("shared.txt") == "by a\n"
 
 
 @pytest.mark.parametrize(
