@@ -49,7 +49,8 @@ async def poll(bot: Bot, take: Callable[[Raw], Awaitable[None]], link: Link) -> 
     async with anyio.create_task_group() as tasks:
         intake = _Intake(tasks, take)
         while True:
-            timeout_s = 0 if intake.busy else LONG_POLL_S
+            # The first question, and the first after a break, is answered at once: then it is known that all is well.
+            timeout_s = LONG_POLL_S if link.up and not intake.busy else 0
             question = RawUpdates(offset=intake.offset, timeout=timeout_s, allowed_updates=TAKEN_IN)
             for update in await patiently(partial(bot, question, timeout_s + ANSWER_S), link):
                 intake.add(update)

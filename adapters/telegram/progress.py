@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from adapters.contract import Part, Place, Style
 from adapters.telegram.client import REFUSALS
 from adapters.telegram.places import Address
-from adapters.telegram.rendering import Piece, apart
+from adapters.telegram.rendering import Piece, apart, pages
 
 EVERY_S = 1.0
 EVERY_IN_GROUP_S = 3.0
@@ -168,4 +168,5 @@ class Progress:
 def _words(text: str) -> Piece:
     """What is being done, and below it the newest of what came of it."""
     title, _, rest = text.partition("\n")
-    return Piece(tuple(apart([Part(title[:LONGEST]), Part(rest[-LONGEST:], Style.BLOCK)])))
+    said = pages(apart([Part(title[:LONGEST]), Part(rest[-LONGEST:], Style.BLOCK)]))
+    return Piece(said[0] if said else (Part("…"),))

@@ -26,7 +26,7 @@ MOST_PAGES = 4
 FOLDED_LINES = 20
 """A block of more lines than this is shown folded."""
 
-ROW_CHARACTERS = 24
+ROW_CHARACTERS = 20
 """What the labels of one row of buttons may come to, so that a phone shows them whole."""
 
 _BLOCKS = frozenset({Style.BLOCK, Style.DIFF})
@@ -118,7 +118,14 @@ def pages(parts: list[Part]) -> list[tuple[Part, ...]]:
                 done.append(tuple(page))
                 page = []
     done.append(tuple(page))
-    return [kept for kept in done if _plain(kept).strip()]
+    return [_trimmed(kept) for kept in done if _plain(kept).strip()]
+
+
+def _trimmed(page: tuple[Part, ...]) -> tuple[Part, ...]:
+    """A page without the newlines at its end."""
+    while not page[-1].text.rstrip("\n"):
+        page = page[:-1]
+    return (*page[:-1], replace(page[-1], text=page[-1].text.rstrip("\n")))
 
 
 def units(text: str) -> int:
