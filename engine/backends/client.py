@@ -84,14 +84,17 @@ def shell_arguments() -> list[str]:
     return ["/bin/sh", "-c", GATE]
 
 
-def start_client(arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a client with pipes on all sides; raises ``NotStarted`` where that is impossible."""
+def start_client(
+    arguments: Sequence[str], environment: Mapping[str, str], *, silent: bool = False
+) -> subprocess.Popen[bytes]:
+    """Start a client with pipes on all sides, or to it alone; raises ``NotStarted`` where that is impossible."""
+    outward = subprocess.DEVNULL if silent else subprocess.PIPE
     try:
         return subprocess.Popen(
             arguments,
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=outward,
+            stderr=outward,
             cwd="/",
             env=dict(environment),
             start_new_session=True,
@@ -114,10 +117,18 @@ def end_client(process: subprocess.Popen[bytes]) -> None:
 
 
 def call_client(
-    arguments: Sequence[str], environment: Mapping[str, str], *, stdin: bytes = b"", timeout_s: float
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    stdin: bytes = b"",
+    timeout_s: float,
+    detaches: bool = False,
 ) -> Executed:
-    """Run a client to its end; raises ``NotStarted`` also when it takes too long, and it is killed then."""
-    process = start_client(arguments, environment)
+    """Run a client to its end; raises ``NotStarted`` also when it takes too long, and it is killed then.
+
+    One that ``detaches`` leaves something behind that keeps its standard output and errors, so these are not read.
+    """
+    process = start_client(arguments, environment, silent=detaches)
     try:
         output, errors = process.communicate(stdin, timeout_s)
     except subprocess.TimeoutExpired:
@@ -128,7 +139,7 @@ def call_client(
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
-    return Executed(process.returncode, output, errors)
+    return Executed(process.returncode, output or b"", errors or b"")
 
 
 def complaint(executed: Executed) -> str:

@@ -7,6 +7,9 @@ started; one that somebody else started is used and left alone.
 import os
 import posixpath
 import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from engine.backends.base import Site
 from engine.errors import ToolRefused
@@ -31,6 +34,50 @@ def inside(site: Site, workdir: str, cwd: str) -> str:
     """Return where a directory of the workspace on the host is in the sandbox."""
     below = os.path.relpath(cwd, site.root)
     return workdir if below == "." or below.startswith("..") else posixpath.join(workdir, below)
+
+
+class Idleness:
+    """Calls something once nothing has been in use for a while; thread-safe. Without a time it never does."""
+
+    def __init__(self, patience_s: float | None, give_up: Callable[[], None]) -> None:
+        self._patience_s = patience_s
+        self._give_up = give_up
+        self._users = 0
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Be in use as long as the block lasts."""
+        with self._lock:
+            self._users += 1
+            self._cancel()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if not self._users and self._patience_s is not None:
+                    self._timer = threading.Timer(self._patience_s, self._expire)
+                    self._timer.daemon = True
+                    self._timer.start()
+
+    def cancel(self) -> None:
+        """Wait for nothing any more."""
+        with self._lock:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _expire(self) -> None:
+        with self._lock:
+            if self._users:
+                return
+            self._timer = None
+        self._give_up()
 
 
 def this_owner() -> str:

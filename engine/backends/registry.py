@@ -27,6 +27,8 @@ HOST_KINDS: Final = frozenset({"local", "ssh"})
 _BUILTIN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "local": ("engine.backends.local", "create_local"),
+        "ssh": ("engine.backends.ssh", "SshBackend"),
+        "docker": ("engine.backends.docker", "DockerBackend"),
     }
 )
 """Module and factory by kind; imported when first used, since most are never needed and starting should be quick."""

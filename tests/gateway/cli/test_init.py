@@ -4,10 +4,12 @@ import os
 import re
 import stat
 
+import pytest
 import yaml
 
 from gateway.cli.exits import Exit
 from gateway.config import keys, load_configuration
+from gateway.config.backend import OPTIONS_OF
 from gateway.config.example import render
 from gateway.home import Home
 from tests.gateway.cli.screens import Screen
@@ -89,15 +91,23 @@ def test_the_example_in_deploy_is_what_the_settings_say():
         assert file.read() == render()
 
 
-def test_the_example_is_valid_as_it_is_and_with_every_key_live(tmp_path, monkeypatch):
+@pytest.mark.parametrize("backend", [None, *OPTIONS_OF])
+def test_the_example_is_valid_as_it_is_and_with_every_key_live(tmp_path, monkeypatch, backend):
     monkeypatch.setenv("HOME", str(tmp_path))
     home = Home(str(tmp_path / "home"))
     home.ensure()
-    for text in (render(), uncommented(render())):
-        with open(home.config, "w", encoding="utf-8") as file:
-            file.write(text)
+    with open(home.config, "w", encoding="utf-8") as file:
+        file.write(render() if backend is None else every_key_live(backend))
 
-        assert load_configuration(home, {}).warnings == ()
+    assert load_configuration(home, {}).warnings == ()
+
+
+def every_key_live(backend):
+    """The example with all of its keys; those of a backend are never all for one kind."""
+    tree = yaml.safe_load(uncommented(render()))
+    section = tree["workspaces"]["app"]["backend"]
+    tree["workspaces"]["app"]["backend"] = {name: section[name] for name in OPTIONS_OF[backend]} | {"kind": backend}
+    return yaml.safe_dump(tree)
 
 
 def test_the_example_shows_every_key():
