@@ -10,7 +10,9 @@ from tests.gateway.state.kit import HERE, THERE, MovedClock, message
 
 async def test_a_message_comes_back_whole(memory: Memory):
     files = (Attachment("a \udcff.bin", b"\x00\xff"), Attachment("b", b""))
-    sent = Inbound(HERE, "u\ud800", "e1", "text \udcff\0", edited=True, files=files)
+    sent = Inbound(
+        HERE, "u\ud800", "e1", "text \udcff\0", edited=True, files=files, circles=("-1", "T\udcff"), pressed="t"
+    )
 
     inbox_id = await memory.inbox.accept(sent)
 
@@ -19,6 +21,15 @@ async def test_a_message_comes_back_whole(memory: Memory):
     assert received is not None
     assert received.inbound == sent
     assert received.attempts == 1
+
+
+async def test_remarks_on_a_message_are_stored_with_it_and_are_no_answer(memory: Memory):
+    inbox_id = await memory.inbox.accept(message("x", "e1"), remarks=[Outbound(HERE, (Part("one"),))])
+
+    assert inbox_id is not None
+    assert await memory.inbox.accept(message("x", "e1"), remarks=[Outbound(HERE, (Part("again"),))]) is None
+    rows = await memory.database.fetch_all("SELECT inbox_id, payload LIKE '%one%' AS known FROM outbox")
+    assert [tuple(row) for row in rows] == [(None, 1)]
 
 
 async def test_an_event_is_taken_in_once_per_platform(memory: Memory):
