@@ -4,6 +4,7 @@ Chats do not wait for each other: while one is still busy handing on, for a larg
 oldest unconfirmed update on, and what is known already is passed over.
 """
 
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -24,6 +25,7 @@ ANSWER_S = 15
 BUSY_S = 1.0
 """How long handing on may take before Telegram is asked again beside it."""
 
+_log = logging.getLogger(__name__)
 Raw = dict[str, Any]
 
 
@@ -107,9 +109,16 @@ class _Intake:
     async def _work(self, chat: object) -> None:
         queue = self._queues[chat]
         while queue:
-            update = queue.popleft()
-            await self._take(update)
-            self._open.remove(int(update["update_id"]))
+            number = int(queue[0]["update_id"])
+            try:
+                await self._take(queue[0])
+            except Exception:  # noqa: BLE001 - whatever kept it from being stored may pass
+                # Still open, so never confirmed; no longer known, so taken when it comes again, and in its order.
+                _log.exception("an update was not taken in, and is asked for again")
+                self._known -= {int(update["update_id"]) for update in queue}
+                break
+            queue.popleft()
+            self._open.remove(number)
         del self._queues[chat]
         if not self._open:
             self._idle.set()

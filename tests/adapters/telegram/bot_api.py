@@ -54,6 +54,7 @@ class BotApi:
         self.token = TOKEN
         self.webhook: dict[str, Any] = {}
         self.deliveries: list[int] = []
+        self.repeated: list[dict[str, Any]] = []
         self.base = ""
         self.answers = Answers(self.world)
         self._allowed: list[str] = []
@@ -193,7 +194,7 @@ class BotApi:
         ]
         try:
             async with asyncio.timeout(timeout):
-                while not (found := [update for update in self.world.updates if self._is_wanted(update)]):
+                while not (found := self._found()):
                     waits = [asyncio.ensure_future(event.wait()) for event in (self._changed, ousted)]
                     try:
                         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -203,11 +204,21 @@ class BotApi:
                     if ousted.is_set():
                         raise Refusal(409, "Conflict: terminated by other getUpdates request")
         except TimeoutError:
-            found = [update for update in self.world.updates if self._is_wanted(update)]
+            found = self._found()
         finally:
             if self._poller is ousted:
                 self._poller = None
         return found[:limit]
+
+    def _found(self) -> list[dict[str, Any]]:
+        """What is not confirmed, and what Telegram gives out again although it is."""
+        repeated, self.repeated = self.repeated, []
+        return repeated + [update for update in self.world.updates if self._is_wanted(update)]
+
+    def repeat(self, update: dict[str, Any]) -> None:
+        """Give an update out once more, as when its confirmation was lost."""
+        self.repeated.append(update)
+        self._stir()
 
     def _is_wanted(self, update: dict[str, Any]) -> bool:
         return not self._allowed or any(kind in update for kind in self._allowed)

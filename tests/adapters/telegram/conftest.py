@@ -76,7 +76,7 @@ def connect(api: BotApi) -> Callable[..., Any]:
         async def run() -> None:
             try:
                 await far.adapter.run(far.receive)
-            except* (ConnectionFailed, OSError) as failures:
+            except* ConnectionFailed as failures:
                 far.ended = flat(failures)[0]
             api._stir()
 

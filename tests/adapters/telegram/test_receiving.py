@@ -90,17 +90,27 @@ async def test_what_was_not_received_comes_again_under_the_same_id(api, connect,
     assert [inbound.event_id for inbound in again.received] == seen
 
 
-async def test_a_gateway_that_cannot_store_ends_the_adapter_with_nothing_confirmed(api, connect, ann):
-    async def full(inbound: Inbound) -> Reception:
-        raise OSError("disk full")
+async def test_what_cannot_be_stored_is_not_confirmed_and_keeps_its_order(api, connect, ann, monkeypatch):
+    from adapters.telegram import polling
+
+    monkeypatch.setattr(polling, "BUSY_S", 0.1)
+    tried = []
+
+    async def full_at_first(inbound: Inbound) -> Reception:
+        tried.append(inbound.text)
+        if len(tried) < 3:
+            raise OSError("disk full")
+        return Reception()
 
     async with connect() as far:
-        far.answer = full
-        api.world.say(ann, "hello")
-        await api.until(lambda: far.ended)
+        far.answer = full_at_first
+        api.world.say(ann, "one")
+        api.world.say(ann, "two")
+        await far.heard(2)
+        await api.until(lambda: not api.world.updates)
 
-    assert str(far.ended) == "disk full"
-    assert len(api.world.updates) == 1
+    assert tried == ["one", "one", "one", "two"]
+    assert [inbound.text for inbound in far.received] == ["one", "two"]
 
 
 async def test_an_update_nobody_understands_is_passed_over(api, connect, ann):

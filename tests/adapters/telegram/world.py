@@ -29,6 +29,7 @@ class World:
     updates: list[dict[str, Any]] = field(default_factory=list)
     commands: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     description: str = ""
+    last: dict[str, Any] = field(default_factory=dict)
     story: list[dict[str, Any]] = field(default_factory=list)
     _numbers: Any = field(default_factory=lambda: itertools.count(1))
 
@@ -111,7 +112,8 @@ class World:
         self.happen("stopped_message_generation", stopped, who=person, text="[Stop]")
 
     def happen(self, kind: str, event: dict[str, Any], *, who: dict[str, Any], text: str) -> None:
-        self.updates.append({"update_id": 1000 + next(self._numbers), kind: deepcopy(event)})
+        self.last = {"update_id": 1000 + next(self._numbers), kind: deepcopy(event)}
+        self.updates.append(self.last)
         self.story.append({"who": who["first_name"], "kind": kind, "text": text, "event": event})
         self.changed()
 
