@@ -143,9 +143,10 @@ def call_client(
 
 
 def complaint(executed: Executed) -> str:
-    """What a client says last of why it failed."""
-    lines = executed.errors.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].strip() if lines else f"it ended with exit code {executed.exit_code} and said nothing"
+    """What a client says last of why it failed, a hint at its help left out."""
+    lines = [line.strip() for line in executed.errors.decode("utf-8", "replace").splitlines()]
+    said = [line for line in lines if line and not line.startswith(("See ", "Run "))]
+    return said[-1] if said else f"it ended with exit code {executed.exit_code} and said nothing"
 
 
 def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
