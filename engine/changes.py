@@ -1,6 +1,7 @@
 """What changed between two captures, and which of it is a tool's doing."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from engine.checkpoints.manifest import covers, iter_parents
@@ -40,6 +41,19 @@ def written_as_planned(changes: Iterable[Change], writes: Mapping[str, Entry | N
         if (change.path in writes and writes[change.path] == change.after)
         or (change.path in parents and change.before is None and _is_directory(change.after))
     )
+
+
+def only_at(changes: Iterable[Change], named: Iterable[str]) -> tuple[Change, ...]:
+    """Return those changes that lie at named paths, on the way to them, or below them."""
+    wanted = frozenset(named)
+    parents = {parent for path in wanted for parent in iter_parents(path)}
+    return tuple(change for change in changes if change.path in parents or covers(wanted, change.path))
+
+
+def without_others(changes: Iterable[Change], put: Mapping[str, Entry | None]) -> tuple[Change, ...]:
+    """Leave out what others put there meanwhile, by their own account; what was changed on top of it stays."""
+    own = (replace(change, before=put[change.path]) if change.path in put else change for change in changes)
+    return tuple(change for change in own if change.before != change.after)
 
 
 def _is_directory(entry: Entry | None) -> bool:

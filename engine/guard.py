@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine.changes import NO_WRITES, compare_rows, written_as_planned
+from engine.changes import NO_WRITES, compare_rows, only_at, without_others, written_as_planned
 from engine.checkpoints.capture import Captured, capture
 from engine.checkpoints.diff import change_stats
 from engine.checkpoints.history import Held, Purpose, covering, gap_notes, keep_after, list_held, take
@@ -48,13 +48,18 @@ _MOST_NAMED_PATHS = 400
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The state before a tool: its capture, the checkpoint that covers it so far, what to say, how long that took."""
+    """The state before a tool: its capture, the checkpoint that covers it so far, what to say, how long that took.
+
+    ``number`` is the ledger's last record then, ``running`` where the tool is noted to be under way.
+    """
 
     captured: Captured | None
     checkpoint: Held | None
     reason: str
     notes: tuple[str, ...] = ()
     took_s: float = 0.0
+    number: int = 0
+    running: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +152,9 @@ class Guard:
         elif checkpoint:
             notes += gap_notes(_newly_named(captured, named))
         note = RunningNote(call.turn, reason, os.getpid(), INSTANCE, captured.commit, writes)
-        write_running(self._store.layout, workspace, note)
-        return Before(captured, found, reason, notes)
+        running = write_running(self._store.layout, workspace, note)
+        number = self._store.ledger(workspace).number
+        return Before(captured, found, reason, notes, number=number, running=running)
 
     def after(self, call: ToolCall, before: Before, named: Sequence[str], *, only_named: bool = False) -> After:
         """Capture the state after a tool and note what it changed; ``only_named`` says that it touched nothing else."""
@@ -173,6 +179,9 @@ class Guard:
         if captured is None:
             captured = self.capture(workspace, named)
         changes = compare_rows(state.rows, captured.rows, captured.gaps)
+        if only_named:
+            changes = only_at(changes, named)
+        changes = without_others(changes, self._store.ledger(workspace).put_after(before.number))
         notes = before.notes
         found = before.checkpoint
         if changes and found is None:
@@ -182,7 +191,7 @@ class Guard:
         notes += gap_notes(_new_gaps(state, captured))
         notes += gap_notes(_vanished(workspace, state, captured))
         stats = self._note(workspace, call.turn, found, changes, captured)
-        clear_running(self._store.layout, workspace)
+        clear_running(before.running)
         return After(changes, found.checkpoint if found and changes else _taken(before), stats, notes)
 
     def _note(
@@ -226,10 +235,10 @@ class Guard:
         notes: tuple[str, ...] = ()
         if report is not None:
             notes = (f"an interrupted restore to checkpoint {report.target.id[:8]} was finished",)
-        running = read_running(self._store.layout, workspace)
-        if running is not None and not is_alive(running):
-            notes += self._settle_tool(workspace, running)
-            clear_running(self._store.layout, workspace)
+        for path, running in read_running(self._store.layout, workspace).items():
+            if not is_alive(running):
+                notes += self._settle_tool(workspace, running)
+                clear_running(path)
         return notes
 
     def _settle_tool(self, workspace: Workspace, running: RunningNote) -> tuple[str, ...]:

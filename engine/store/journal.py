@@ -4,7 +4,10 @@ A restore's journal holds its whole plan. A tool's note says which turn was runn
 and what it was to write, where that is known.
 """
 
+import hashlib
+import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -124,8 +127,8 @@ def set_restore_aside(layout: Layout, workspace: Workspace) -> str:
     return aside
 
 
-def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> None:
-    """Note that a tool begins."""
+def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> str:
+    """Note that a tool begins, and return where; each chat of each process has a note of its own."""
     turn = [note.turn.chat, note.turn.session, note.turn.turn]
     value = {
         "turn": turn,
@@ -135,13 +138,39 @@ def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> No
         "commit": note.commit,
         "writes": {path: encode_entry(entry) for path, entry in note.writes.items()},
     }
-    durable.write_json(layout.running(workspace.hash), value)
+    runner = json.dumps([note.instance, note.turn.chat]).encode("ascii")
+    path = layout.running(workspace.hash, hashlib.sha256(runner).hexdigest()[:16])
+    durable.write_json(path, value)
+    return path
 
 
-def read_running(layout: Layout, workspace: Workspace) -> RunningNote | None:
-    """Return the note of a tool that has not ended, ``None`` also for a damaged one."""
+def read_running(layout: Layout, workspace: Workspace) -> dict[str, RunningNote]:
+    """Return the notes of tools that have not ended, by where they are, oldest first; a damaged one is left out."""
+    found = [(path, _read_note(path)) for path in running_paths(layout, workspace)]
+    return {path: note for path, note in found if note is not None}
+
+
+def running_paths(layout: Layout, workspace: Workspace) -> list[str]:
+    """Return where the notes of a workspace are, oldest first."""
+    directory = os.path.dirname(layout.running(workspace.hash))
+    form = re.compile(rf"{re.escape(workspace.hash)}\.running(\.[0-9a-f]+)?\.json")
     try:
-        value: Any = durable.read_json(layout.running(workspace.hash))
+        names = [name for name in os.listdir(directory) if form.fullmatch(name)]
+    except FileNotFoundError:
+        return []
+    return sorted((os.path.join(directory, name) for name in names), key=lambda path: (_written_at(path), path))
+
+
+def _written_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except FileNotFoundError:
+        return 0  # its tool has just ended
+
+
+def _read_note(path: str) -> RunningNote | None:
+    try:
+        value: Any = durable.read_json(path)
         if value is None:
             return None
         writes = {path: decode_entry(entry) for path, entry in value["writes"].items()}
@@ -151,9 +180,9 @@ def read_running(layout: Layout, workspace: Workspace) -> RunningNote | None:
         return None
 
 
-def clear_running(layout: Layout, workspace: Workspace) -> None:
-    """Note that it has ended."""
-    durable.remove(layout.running(workspace.hash))
+def clear_running(path: str) -> None:
+    """Note that a tool has ended."""
+    durable.remove(path)
 
 
 INSTANCE = secrets.token_hex(8)

@@ -70,9 +70,10 @@ class Layout:
         """The plan of a restore that is under way."""
         return os.path.join(self.store, "journal", f"{workspace_hash}.json")
 
-    def running(self, workspace_hash: str) -> str:
-        """The note of a command that is under way."""
-        return os.path.join(self.store, "journal", f"{workspace_hash}.running.json")
+    def running(self, workspace_hash: str, runner: str = "") -> str:
+        """The note of a tool that is under way; ``runner`` names whose, an older note belongs to nobody."""
+        suffix = f".{runner}" if runner else ""
+        return os.path.join(self.store, "journal", f"{workspace_hash}.running{suffix}.json")
 
     def lock(self, workspace_hash: str) -> str:
         """The lock of a workspace."""

@@ -99,6 +99,14 @@ class Ledger:
         writes = (record for record in self.records if isinstance(record, WriteRecord) and record.number > number)
         return frozenset(path for write in writes for path in write.changes)
 
+    def put_after(self, number: int) -> dict[str, Entry | None]:
+        """Return what tools and restores put where after a record."""
+        put: dict[str, Entry | None] = {}
+        for record in self.records:
+            if record.number > number:
+                put.update((path, entry.state) for path, entry in entries_of(record, {}).items())
+        return put
+
     def as_of(self, number: int) -> dict[str, LedgerEntry]:
         """Return the sum of the records up to ``number``."""
         entries: dict[str, LedgerEntry] = {}

@@ -37,9 +37,13 @@ def session_ref(workspace_hash: str, session_hash: str) -> str:
     return f"{REF_ROOT}/{workspace_hash}/sessions/{session_hash}"
 
 
-def running_ref(workspace_hash: str) -> str:
-    """Name the state before a command that is under way; the ref stands only while a gc runs."""
-    return f"{REF_ROOT}/{workspace_hash}/running"
+RUNNING = "running"
+"""How the names of states before tools that are under way begin."""
+
+
+def running_ref(workspace_hash: str, number: int) -> str:
+    """Name a state before a tool that is under way; the ref stands only while a gc runs."""
+    return f"{REF_ROOT}/{workspace_hash}/{RUNNING}-{number}"
 
 
 def merged_ref(workspace_hash: str) -> str:

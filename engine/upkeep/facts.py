@@ -36,7 +36,7 @@ class WorkspaceFacts:
 
     ``checkpoints`` are oldest first. ``after`` and ``sessions`` map the numbers and session hashes of those refs to
     their commits, ``others`` the names of any other kind. ``needed`` are checkpoints that an interrupted restore names.
-    ``running`` is the state before a command that is under way or was cut off. ``in_use`` says why the workspace may
+    ``running`` are the states before tools that are under way or were cut off. ``in_use`` says why the workspace may
     not be deleted now. ``doubt`` says of an orphan why it cannot be taken for deleted.
     """
 
@@ -49,7 +49,7 @@ class WorkspaceFacts:
     base: str | None = None
     others: Mapping[str, str] = field(default_factory=dict)
     needed: frozenset[str] = frozenset()
-    running: str | None = None
+    running: tuple[str, ...] = ()
     in_use: str | None = None
     doubt: str | None = None
 
@@ -131,11 +131,11 @@ def _workspace(layout: Layout, name: str, refs: list[tuple[str, str]]) -> Worksp
     return WorkspaceFacts(name, project, state, ordered, after, sessions, base, others, *under_way, doubt)
 
 
-def _read_under_way(layout: Layout, name: str) -> tuple[frozenset[str], str | None, str | None]:
-    """Return the checkpoints an interrupted restore names, the state before a command, and why the workspace stays."""
+def _read_under_way(layout: Layout, name: str) -> tuple[frozenset[str], tuple[str, ...], str | None]:
+    """Return the checkpoints an interrupted restore names, the states before tools, and why the workspace stays."""
     workspace = Workspace("", "", name)
-    note = read_running(layout, workspace)
-    running = note.commit if note else None
+    notes = read_running(layout, workspace).values()
+    running = tuple(note.commit for note in notes if note.commit is not None)
     try:
         journal = read_restore(layout, workspace)
     except ValueError:
@@ -143,8 +143,9 @@ def _read_under_way(layout: Layout, name: str) -> tuple[frozenset[str], str | No
     if journal is not None:
         needed = frozenset({journal.target, journal.safety})
         return needed, running, "a restore was interrupted and has to be finished first"
-    if note is not None and is_alive(note.pid):
-        return frozenset(), running, f"a command is under way there (process {note.pid})"
+    alive = next((note.pid for note in notes if is_alive(note.pid)), None)
+    if alive is not None:
+        return frozenset(), running, f"a command is under way there (process {alive})"
     return frozenset(), running, None
 
 

@@ -19,10 +19,13 @@ from datetime import UTC, datetime
 
 from engine.errors import EngineError, StoreDamaged
 from engine.host import durable
+from engine.model import Workspace
 from engine.store.index import drop_index
+from engine.store.journal import running_paths
+from engine.store.layout import REF_ROOT
 from engine.store.objects import missing_objects
 from engine.store.opened import Store
-from engine.store.refs import base_ref, running_ref, update_refs
+from engine.store.refs import RUNNING, base_ref, running_ref, update_refs
 from engine.upkeep.debris import remove_tree, set_aside, sweep
 from engine.upkeep.drops import refs_of, split_commits, without
 from engine.upkeep.facts import WorkspaceFacts, read_archives, read_pending, read_workspaces, tree_bytes
@@ -166,7 +169,7 @@ class _Prune:
         drop_index(layout.index(workspace_hash))
         for path in (
             layout.ledger(workspace_hash),
-            layout.running(workspace_hash),
+            *running_paths(layout, Workspace("", "", workspace_hash)),
             layout.lock(workspace_hash),
             layout.project(workspace_hash),
         ):
@@ -200,10 +203,15 @@ class _Prune:
     def _pin_running(self) -> list[str]:
         """Name the states before commands that are under way, for the length of a gc; return those names."""
         workspaces = read_workspaces(self._layout, self._store.git)
-        pins = {running_ref(facts.hash): facts.running for facts in workspaces if facts.running is not None}
+        pins = {running_ref(facts.hash, i): commit for facts in workspaces for i, commit in enumerate(facts.running)}
         lost = set(missing_objects(self._store.git, pins.values()))
         update_refs(self._store.git, set_to=[(name, commit) for name, commit in pins.items() if commit not in lost])
-        left_over = [running_ref(facts.hash) for facts in workspaces if "running" in facts.others]
+        left_over = [
+            f"{REF_ROOT}/{facts.hash}/{name}"
+            for facts in workspaces
+            for name in facts.others
+            if name.startswith(RUNNING)
+        ]
         return sorted({*left_over, *(name for name, commit in pins.items() if commit not in lost)})
 
     def _fit(self) -> None:

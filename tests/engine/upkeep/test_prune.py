@@ -208,15 +208,15 @@ def test_state_before_a_running_command_survives_another_capture_and_a_prune(kit
     with kit.store.use(app, "a test"):
         state = kit.captured(app)
         note = RunningNote(TurnRef("chat", "session", "1"), "before terminal: make", os.getpid(), "x", state.commit)
-        write_running(kit.store.layout, app, note)
+        running = write_running(kit.store.layout, app, note)
     kit.write(app, "a.txt", b"another chat wrote this")
     kit.checkpoint(app)
 
     prune(kit.store, PrunePolicy())
 
     assert kit.content(state.commit, "a.txt") == b"before the command"
-    assert "running" not in kit.refs(app)
-    clear_running(kit.store.layout, app)
+    assert not any("running" in name for name in kit.refs(app))
+    clear_running(running)
     kit.turns(app, 1)
     prune(kit.store, PrunePolicy())
     assert kit.objects() == len({*list_objects(kit)})
