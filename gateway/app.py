@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 from adapters.console.attachments import AttachmentDirectory
 from adapters.console.jsonl import JsonLines
@@ -14,11 +15,13 @@ from adapters.console.lines import Lines
 from adapters.console.pending import Speaker
 from adapters.console.streams import LineReader, Writer
 from adapters.contract import Adapter
+from adapters.telegram.token import TokenMalformed, check_token
 from engine.api import Engine, PrunePolicy, WorkspaceRule
 from engine.errors import EngineError
 from gateway.access import rules_of
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
+from gateway.commands.menu import menu
 from gateway.commands.table import COMMANDS
 from gateway.config import ConfigInvalid, Configuration, Problem, Settings
 from gateway.config.settings import MIB
@@ -28,6 +31,9 @@ from gateway.housekeeping import Tidying
 from gateway.sample import ensure_sample
 from gateway.service import Service
 from gateway.workspaces import Workspaces
+
+if TYPE_CHECKING:
+    from gateway.config.settings import Telegram as TelegramSettings
 
 SAMPLE = "sample"
 """The name of the workspace for a first try."""
@@ -118,7 +124,7 @@ def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Serv
     return Service(
         home=configuration.home.path,
         engine=engine,
-        adapters=(adapter,),
+        adapters=(adapter, *platforms(configuration)) if wishes.stays else (adapter,),
         rules=rules_of(settings),
         buttons_kept=timedelta(days=settings.button_days),
         agents=agents,
@@ -135,6 +141,16 @@ def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Serv
         guards=_takes_checkpoints(settings),
         secrets=settings.secrets(),
     )
+
+
+def platforms(configuration: Configuration) -> tuple[Adapter, ...]:
+    """Make the adapter of every configured chat platform. Blocking: what one needs is imported only where it is used.
+
+    Raises:
+        ConfigInvalid: a platform cannot be used as it is configured.
+    """
+    telegram = configuration.settings.telegram
+    return () if telegram is None else (_telegram(telegram),)
 
 
 def make_prune_policy(
@@ -198,6 +214,22 @@ def _workspaces(configuration: Configuration, wishes: ConsoleWishes) -> tuple[Se
     if settings.workspaces:
         return settings, next(iter(settings.workspaces))
     return settings.with_workspace(SAMPLE, ensure_sample(configuration.home.sample)), SAMPLE
+
+
+def _telegram(telegram: "TelegramSettings") -> Adapter:
+    token = telegram.token.get_secret_value()
+    try:
+        check_token(token)
+    except TokenMalformed as error:
+        raise ConfigInvalid([Problem("telegram.token", str(error))]) from None
+    from adapters.telegram.adapter import Telegram
+    from adapters.telegram.webhook import Webhook
+
+    webhook = None
+    if telegram.mode == "webhook" and telegram.webhook_url is not None:
+        secret = telegram.webhook_secret.get_secret_value() if telegram.webhook_secret else None
+        webhook = Webhook(telegram.webhook_url, telegram.webhook_host, telegram.webhook_port, secret)
+    return Telegram(token, telegram.api_base, menu=menu(), admins=telegram.admins, webhook=webhook)
 
 
 def _terminal(configuration: Configuration, attachments: AttachmentDirectory, speaker: Speaker, banner: str) -> Adapter:

@@ -24,10 +24,7 @@ _log = logging.getLogger(__name__)
 class Telegram:
     """A bot on Telegram. Without a ``webhook`` it asks for updates.
 
-    ``admins`` are the ids of the people who get the whole ``menu``.
-
-    Raises:
-        TokenMalformed: the token cannot be one.
+    ``admins`` are the ids of the people who get the whole ``menu``; `adapters.telegram.token` knows what a token is.
     """
 
     name = NAME

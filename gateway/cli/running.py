@@ -13,12 +13,17 @@ from gateway.config import Settings
 from gateway.logs import logging_to
 from gateway.service import serve
 
+NOTHING_CONFIGURED = """\
+gateway: no chat platform is configured, so only this console is served, one message a line.
+gateway: to talk to the agent in a terminal, use: gateway chat. To write a configuration: gateway init."""
+
 
 def say_unserved(settings: Settings) -> None:
-    """Say which configured platforms this version cannot serve."""
-    for name, section in (("telegram", settings.telegram), ("slack", settings.slack)):
-        if section is not None:
-            click.echo(f"gateway: {name} is configured, but this version has no adapter for it; not served.", err=True)
+    """Say which configured platform this version cannot serve, and that none is configured."""
+    if settings.slack is not None:
+        click.echo("gateway: slack is configured, but this version has no adapter for it; not served.", err=True)
+    if settings.telegram is None and settings.slack is None:
+        click.echo(NOTHING_CONFIGURED, err=True)
 
 
 def run_gateway(wishes: ConsoleWishes, *, log_to_file: bool) -> Exit:

@@ -137,6 +137,24 @@ class Telegram(Section):
     max_attachment_mb: LargestFile = 20
     mode: Literal["polling", "webhook"] = Field(default="polling", description="polling needs no public address.")
     api_base: Address = Field(default="https://api.telegram.org", description="Another Bot API server.")
+    webhook_url: Address | None = Field(
+        default=None,
+        description="For mode webhook: the public address, which a reverse proxy leads here with its path.",
+        examples=["https://bot.example.org/telegram"],
+    )
+    webhook_host: str = Field(default="127.0.0.1", description="For mode webhook: where to listen for the proxy.")
+    webhook_port: Port = Field(default=8081, description="For mode webhook: the port to listen on.")
+    webhook_secret: SecretStr | None = Field(
+        default=None,
+        description="For mode webhook: what Telegram proves itself with. Not set: a new one at each start.",
+        examples=["letters-digits_"],
+    )
+
+    @model_validator(mode="after")
+    def _mode_has_its_address(self) -> Self:
+        if self.mode == "webhook" and self.webhook_url is None:
+            raise ValueError("needs the key webhook_url when its mode is webhook")
+        return self
 
 
 class Slack(Section):

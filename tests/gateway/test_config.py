@@ -197,6 +197,10 @@ def test_a_variable_beside_its_file_form_is_refused(home, tmp_path):
             ),
         ),
         ("telegram: {token: t, allow: [me]}", "{file}:1: telegram.allow[0] must be a whole number, not 'me'"),
+        (
+            "telegram: {token: t, mode: webhook}",
+            "{file}:1: telegram needs the key webhook_url when its mode is webhook",
+        ),
         ("telegram: {token: t, admins: [true]}", "{file}:1: telegram.admins[0] must be a number"),
         ("telegram: {token: t, groups: some}", "{file}:1: telegram.groups must be addressed or all, not 'some'"),
         ("slack: {bot_token: t, app_token: t, admins: ['']}", "{file}:1: slack.admins[0] must not be empty, not ''"),

@@ -4,6 +4,7 @@ import anyio
 import pytest
 
 from adapters.contract import Inbound, Place, Reception, SendFailed
+from adapters.telegram.token import TokenMalformed, check_token
 from tests.adapters.telegram.bot_api import BotApi
 
 
@@ -188,13 +189,10 @@ async def test_a_wrong_token_stops_the_adapter_with_the_remedy(api, connect, tok
     assert token not in far.ended.reason
 
 
-@pytest.mark.parametrize("token", ["", "nonsense", "12 34:x", "x:y"])
-def test_what_cannot_be_a_token_is_refused_at_once(token):
-    from adapters.telegram.adapter import Telegram
-    from adapters.telegram.client import TokenMalformed
-
+@pytest.mark.parametrize("token", ["", "nonsense", "12 34:x", "x:y", "1:2 3"])
+def test_what_cannot_be_a_token_is_known_before_telegram_is_asked(token):
     with pytest.raises(TokenMalformed, match="is no bot token"):
-        Telegram(token, "http://127.0.0.1:1")
+        check_token(token)
 
 
 @pytest.mark.parametrize(

@@ -87,15 +87,23 @@ def test_an_agent_that_this_version_has_not_is_said(gateway, variable):
 def test_a_platform_without_an_adapter_is_said_to_be_unserved(gateway):
     os.makedirs(gateway.home, exist_ok=True)
     with open(os.path.join(gateway.home, "config.yaml"), "w") as config:
-        config.write("telegram: {token: '1:x', allow: [1]}\n")
+        config.write("slack: {bot_token: xoxb-1, app_token: xapp-1}\n")
     process = gateway.start("run", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     said = b"".join(started(process))
     process.send_signal(signal.SIGTERM)
     process.communicate()
 
-    assert b"telegram is configured, but this version has no adapter for it" in said
-    assert b"slack" not in said
+    assert b"slack is configured, but this version has no adapter for it" in said
+    assert b"telegram" not in said
+
+
+def test_a_token_that_cannot_be_one_stops_it_before_anything_is_started(gateway):
+    result = gateway("run", TAKEBACK_TELEGRAM__TOKEN="nonsense")
+
+    assert result.returncode == Exit.USAGE
+    assert "telegram.token: is no bot token; @BotFather gives one" in result.stderr
+    assert "nonsense" not in result.stderr
 
 
 def test_under_systemd_it_says_that_it_is_ready_alive_and_stopping_and_turns_are_interrupted(gateway, begun):
