@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 from adapters.console.attachments import AttachmentDirectory
 from adapters.console.jsonl import JsonLines
@@ -25,15 +24,13 @@ from gateway.commands.menu import menu
 from gateway.commands.table import COMMANDS
 from gateway.config import ConfigInvalid, Configuration, Problem, Settings
 from gateway.config.settings import MIB
+from gateway.config.settings import Telegram as TelegramSettings
 from gateway.conversations import Wishes
 from gateway.endpoints import Address
 from gateway.housekeeping import Tidying
 from gateway.sample import ensure_sample
 from gateway.service import Service
 from gateway.workspaces import Workspaces
-
-if TYPE_CHECKING:
-    from gateway.config.settings import Telegram as TelegramSettings
 
 SAMPLE = "sample"
 """The name of the workspace for a first try."""
@@ -216,7 +213,7 @@ def _workspaces(configuration: Configuration, wishes: ConsoleWishes) -> tuple[Se
     return settings.with_workspace(SAMPLE, ensure_sample(configuration.home.sample)), SAMPLE
 
 
-def _telegram(telegram: "TelegramSettings") -> Adapter:
+def _telegram(telegram: TelegramSettings) -> Adapter:
     token = telegram.token.get_secret_value()
     try:
         check_token(token)
