@@ -6,6 +6,7 @@
     ├── GitUnavailable        git is missing or does not start; checkpoints are off, tools go on
     ├── GitFailed             a git command failed or ran out of time
     ├── StoreDamaged          the store lacks or cannot read what it should hold
+    ├── StorageFailed         the system refused a step on the store's files: no room, no permission, a broken disk
     ├── StoreBusy             another process holds the lock past the bounded wait
     ├── WorkspaceRefused      a directory that is never guarded, or does not exist
     ├── CaptureFailed         a capture could not be taken; nothing half-captured is kept
@@ -50,6 +51,18 @@ class StoreDamaged(EngineError):
         self.what = what
         super().__init__(
             f"the checkpoint store is damaged: {what}. Nothing was changed. Run: gateway checkpoints verify"
+        )
+
+
+class StorageFailed(EngineError):
+    """A step on the store's own files, or on the workspace's directory as a whole, was refused by the system."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(
+            f"{path}: {reason}. What was complete is kept, what was begun is finished or undone by the next step. "
+            "Remove the cause, then try again."
         )
 
 

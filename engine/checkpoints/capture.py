@@ -23,6 +23,7 @@ from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.tracked import index_stamp, read_tracked
 from engine.errors import CaptureFailed, LargeCheckpointWarning
 from engine.host.files import Tree
+from engine.host.leftovers import remove_old_leftovers
 from engine.host.paths import PathUnsafe, display
 from engine.model import EntryKind, Gap, GapReason, Workspace
 from engine.store.index import Index, Row, save_index
@@ -89,6 +90,7 @@ def capture(
     rules = _rules(store, workspace, before, frozenset(forced))
     for _attempt in range(_ATTEMPTS):
         scan = Scanner(workspace.root, before.rows, rules, workspace.limits, own).scan()
+        remove_old_leftovers(workspace.root, scan.excluded)
         try:
             return write_scan(store, workspace, before, scan)
         except FilesMoved:

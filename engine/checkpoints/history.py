@@ -50,6 +50,7 @@ def list_held(store: Store, workspace: Workspace) -> list[Held]:
     """Return the checkpoints, newest first."""
     if not store.knows(workspace.hash):
         return []
+    store.ensure()  # a list takes no lock, so nothing has repaired the store before it
     stats = store.ledger(workspace).stats_of()
     records = list_refs(store.git, checkpoint_ref(workspace.hash, 0).rpartition("/")[0])
     held = [_parse(record, stats) for record in records]
@@ -121,7 +122,7 @@ def take(
     commit = write_commit(store, refs, reason, meta, captured.tree, int(time.time()))
     try:
         _drop_oldest(store, workspace, held, frozenset(keep))
-    except GitFailed as error:  # one too many does no harm, and the next checkpoint tries again
+    except (GitFailed, OSError) as error:  # one too many does no harm, and the next checkpoint tries again
         _LOG.warning("the oldest checkpoints were not dropped: %s", error)
     return Checkpoint(
         commit,

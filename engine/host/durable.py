@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+from contextlib import suppress
 from typing import Any
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -24,7 +25,8 @@ def write_bytes(path: str, content: bytes) -> None:
             os.fsync(stream.fileno())
         os.rename(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with suppress(OSError):  # what failed is told, and a prune sweeps what is left
+            os.unlink(temporary)
         raise
     sync_directory(directory)
 

@@ -194,6 +194,9 @@ class Tree:
         """
         parts = validate(path)
         made: _Names = []
+        above = self.signature("/".join(parts[:-1]))
+        if above is not None and above.is_directory:  # as nearly always: one walk, not one for each level
+            return made
         try:
             for depth in range(1, len(parts)):
                 parent = "/".join(parts[:depth])

@@ -1,9 +1,11 @@
 """Clearing away the temporary files of a process that was killed while it wrote."""
 
 import re
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 
-from engine.host.files import TEMP_PREFIX, Tree
+from engine.host.files import TEMP_PREFIX, ContentChanged, Tree
 from engine.host.paths import PathUnsafe
 
 _TEMPORARY = re.compile(re.escape(TEMP_PREFIX) + r"[0-9a-f]{16}")
@@ -24,3 +26,21 @@ def remove_leftovers(tree: Tree, paths: Iterable[str]) -> None:
                 tree.remove_file(f"{directory}/{name}" if directory else name)
             except (OSError, PathUnsafe):
                 continue
+
+
+OLD_S = 3600.0
+"""How old a temporary file has to be in seconds before it can be nobody's any more: no write takes as long."""
+
+
+def remove_old_leftovers(root: str, paths: Iterable[str]) -> None:
+    """Remove those of these paths that are temporary files of ours and old; what cannot be removed stays."""
+    found = [path for path in paths if _TEMPORARY.fullmatch(path.rpartition("/")[2])]
+    if not found:
+        return
+    horizon_ns = (time.time() - OLD_S) * 1e9
+    with Tree.open(root) as tree:
+        for path in found:
+            with suppress(OSError, PathUnsafe, ContentChanged):
+                signature = tree.signature(path)
+                if signature is not None and signature.mtime_ns < horizon_ns:
+                    tree.remove_file(path, expected=signature)

@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from engine.errors import StoreBusy
@@ -40,7 +40,7 @@ def hold(path: str, *, shared: bool, wait_s: float, purpose: str) -> Iterator[in
             yield descriptor
         finally:
             if not shared:
-                os.ftruncate(descriptor, 0)
+                _clear(descriptor)
     finally:
         os.close(descriptor)
 
@@ -65,8 +65,14 @@ def _sign(descriptor: int, purpose: str) -> None:
     line = json.dumps(
         {"pid": os.getpid(), "purpose": purpose, "since": datetime.now(UTC).isoformat(timespec="seconds")}
     )
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, line.encode("ascii"), 0)
+    _clear(descriptor)
+    with suppress(OSError):  # a full disk takes the lock, if not the line
+        os.pwrite(descriptor, line.encode("ascii"), 0)
+
+
+def _clear(descriptor: int) -> None:
+    with suppress(OSError):  # the lock is what counts, the line is only for people
+        os.ftruncate(descriptor, 0)
 
 
 def _holder(descriptor: int) -> str:

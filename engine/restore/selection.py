@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.errors import BadSelection, GitFailed, NestedRepositoryRefused
+from engine.host.durable import TEMPORARY_PREFIX
 from engine.host.files import Tree
 from engine.host.git import Git
 from engine.host.paths import PathUnsafe, is_repository_part, validate
@@ -102,7 +103,8 @@ def matched_in_checkpoint(git: Git, target: str, selection: Selection) -> frozen
 
 def matched_names(git: Git, names: Iterable[str], selection: Selection) -> frozenset[str]:
     """Return those names that a selection matches, without writing anything to the store."""
-    with tempfile.TemporaryDirectory(prefix="takeback-") as scratch:
+    # Beside the store's own temporary files: nothing is written elsewhere, and a prune sweeps what a kill leaves.
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=git.git_dir) as scratch:
         env = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
         lines = b"".join(
             b"100644 %s\t%s\0" % (b"1" * 40, name.encode("utf-8", "surrogateescape")) for name in sorted(names)

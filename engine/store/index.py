@@ -9,7 +9,7 @@ data.
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 from engine.model import Entry, EntryKind
@@ -100,9 +100,17 @@ def save_index(path: str, index: Index, changed: Iterable[str] | None) -> None:
     """
     try:
         _save(path, index, changed)
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, OSError):
+        _replace(path, index)
+
+
+def _replace(path: str, index: Index) -> None:
+    try:
         drop_index(path)
         _save(path, index, None)
+    except (sqlite3.DatabaseError, OSError):
+        with suppress(OSError):
+            drop_index(path)
 
 
 def drop_index(path: str) -> None:

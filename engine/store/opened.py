@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from engine.errors import StorageFailed, StoreDamaged
 from engine.host import durable, locks
 from engine.host.git import Git
 from engine.model import Workspace
@@ -45,9 +46,14 @@ class Store:
     _remembered: dict[str, Remembered] = field(default_factory=dict)
 
     def ensure(self) -> None:
-        """Make or repair what the store's directory needs."""
-        os.makedirs(os.path.dirname(self.lock_path), 0o700, exist_ok=True)
-        self.layout.ensure()
+        """Make or repair what the store's directory needs.
+
+        Raises:
+            StorageFailed: it can be neither.
+        """
+        with _refusals_told():
+            os.makedirs(os.path.dirname(self.lock_path), 0o700, exist_ok=True)
+            self.layout.ensure()
 
     @contextmanager
     def use(self, workspace: Workspace, purpose: str) -> Iterator[None]:
@@ -55,9 +61,11 @@ class Store:
 
         Raises:
             StoreBusy: not free within the bounded wait.
+            StorageFailed: the system refused a step, here or in the block.
         """
         self.ensure()
         with (
+            _refusals_told(),
             locks.hold(self.lock_path, shared=True, wait_s=self.lock_wait_s, purpose=purpose),
             locks.hold(self.layout.lock(workspace.hash), shared=False, wait_s=self.lock_wait_s, purpose=purpose),
         ):
@@ -72,7 +80,10 @@ class Store:
             StoreBusy: not free within the bounded wait.
         """
         self.ensure()
-        with locks.hold(self.lock_path, shared=True, wait_s=self.lock_wait_s, purpose=purpose):
+        with (
+            _refusals_told(),
+            locks.hold(self.lock_path, shared=True, wait_s=self.lock_wait_s, purpose=purpose),
+        ):
             yield
 
     @contextmanager
@@ -83,7 +94,10 @@ class Store:
             StoreBusy: not free within the bounded wait.
         """
         self.ensure()
-        with locks.hold(self.lock_path, shared=False, wait_s=self.lock_wait_s, purpose=purpose) as descriptor:
+        with (
+            _refusals_told(),
+            locks.hold(self.lock_path, shared=False, wait_s=self.lock_wait_s, purpose=purpose) as descriptor,
+        ):
             yield descriptor
 
     def remembered(self, workspace: Workspace) -> Remembered:
@@ -109,12 +123,16 @@ class Store:
         """Return the ledger, read anew only when somebody appended to it.
 
         Raises:
-            ValueError: it is damaged.
+            StoreDamaged: it cannot be read.
         """
         known = self.remembered(workspace)
-        stamp = file_stamp(self.layout.ledger(workspace.hash))
+        path = self.layout.ledger(workspace.hash)
+        stamp = file_stamp(path)
         if known.ledger is None or known.ledger_stamp != stamp:
-            known.ledger = load_ledger(self.layout.ledger(workspace.hash))
+            try:
+                known.ledger = load_ledger(path)
+            except (ValueError, KeyError, TypeError) as error:
+                raise StoreDamaged(f"the ledger {path} cannot be read ({error})") from error
             known.ledger_stamp = stamp
         return known.ledger
 
@@ -148,6 +166,15 @@ class Store:
                 if 0 <= age_s < STALE_REF_LOCK_S:
                     time.sleep(STALE_REF_LOCK_S - age_s)
                 durable.remove(path)
+
+
+@contextmanager
+def _refusals_told() -> Iterator[None]:
+    """Translate what the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageFailed(os.fsdecode(error.filename or "the store"), error.strerror or str(error)) from error
 
 
 def file_stamp(path: str) -> tuple[int, ...] | None:

@@ -11,6 +11,7 @@ from engine.errors import (
     NestedRepositoryRefused,
     RestoreRefused,
     SafetyFailed,
+    StorageFailed,
     StoreBusy,
     StoreDamaged,
     ToolRefused,
@@ -81,6 +82,13 @@ def _store_damaged(error: StoreDamaged) -> str:
     )
 
 
+def _storage_failed(error: StorageFailed) -> str:
+    return (
+        f"The checkpoint store could not be used: {name(error.path)}: {_detail(error.reason)}. What was complete is "
+        "kept, what was begun is finished or undone by the next command. Remove the cause, then try again."
+    )
+
+
 def _store_busy(error: StoreBusy) -> str:
     return (
         f"The checkpoint store is busy: {_detail(error.holder)} has held it for more than "
@@ -127,6 +135,7 @@ SENTENCES: dict[type[EngineError], Callable[..., str]] = {
     GitUnavailable: lambda error: git_reason(error.reason),
     GitFailed: _git_failed,
     StoreDamaged: _store_damaged,
+    StorageFailed: _storage_failed,
     StoreBusy: _store_busy,
     WorkspaceRefused: _workspace_refused,
     CaptureFailed: _capture_failed,

@@ -29,7 +29,7 @@ class Lab:
     def __init__(self, base: Path, **settings: object) -> None:
         self.home = base / "home"
         self.root = self.home / "ws"
-        self.root.mkdir(parents=True)
+        self.root.mkdir(parents=True, exist_ok=True)
         self.settings = settings
         self.limits = Limits()
         self.engine = self.open_engine()
