@@ -5,7 +5,8 @@ the plan saw it is left alone and reported. Deletions come first, deepest first;
 top; the permission bits of directories last, so that a read-only one does not stand in the way of its own content.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,6 +20,7 @@ from engine.store.reader import ObjectReader
 
 _CHANGED = "changed during the restore, left as it is"
 _OPEN_DIRECTORY_BITS = 0o700
+_FAILURES = (OSError, PathUnsafe, ContentChanged, StoreDamaged)
 
 
 @dataclass(slots=True)
@@ -34,19 +36,19 @@ def apply_items(tree: Tree, reader: ObjectReader, items: Iterable[JournalItem]) 
     outcome = Outcome()
     effective = [item for item in items if item.action in EFFECTIVE]
     for item in sorted((i for i in effective if i.action == Action.DELETE), key=lambda i: i.path, reverse=True):
-        _attempt(item, outcome, partial(_delete, tree, item))
+        _attempt(tree, item, outcome, partial(_delete, tree, item))
     made = sorted((i for i in effective if i.action != Action.DELETE), key=lambda i: i.path)
     for item in made:
-        _attempt(item, outcome, partial(_restore, tree, reader, item))
+        _attempt(tree, item, outcome, partial(_restore, tree, reader, item))
     finished = [i for i in outcome.done if i.target is not None and i.target.kind is EntryKind.DIRECTORY]
     for item in reversed(finished):
         _finish_directory(tree, item, outcome)
     return outcome
 
 
-def _attempt(item: JournalItem, outcome: Outcome, step: Callable[[], None]) -> None:
+def _attempt(tree: Tree, item: JournalItem, outcome: Outcome, step: Callable[[], bool]) -> None:
     try:
-        step()
+        done = step()
     except ContentChanged:
         outcome.failed.append(PathNote(item.path, _CHANGED))
     except PathUnsafe as error:
@@ -54,24 +56,45 @@ def _attempt(item: JournalItem, outcome: Outcome, step: Callable[[], None]) -> N
     except StoreDamaged as error:
         outcome.failed.append(PathNote(item.path, error.what))
     except OSError as error:
-        outcome.failed.append(PathNote(item.path, error.strerror or str(error)))
+        if _stands(tree, item):  # all but making it durable was done
+            outcome.done.append(item)
+        else:
+            outcome.failed.append(PathNote(item.path, error.strerror or str(error)))
     else:
-        outcome.done.append(item)
+        if done:
+            outcome.done.append(item)
 
 
-def _delete(tree: Tree, item: JournalItem) -> None:
+def _stands(tree: Tree, item: JournalItem) -> bool:
+    """Whether a path is as its item's target says, but for the mode of a directory, which comes last."""
+    try:
+        state = look_at(tree, item.path)[1]
+    except _FAILURES:
+        return False
+    directories = [entry is not None and entry.kind is EntryKind.DIRECTORY for entry in (state, item.target)]
+    return all(directories) or state == item.target
+
+
+def _delete(tree: Tree, item: JournalItem) -> bool:
+    """Remove what stands at a path; whether nothing does any more."""
     signature, state = look_at(tree, item.path)
     if state is None:
-        return
+        return True
     if state.kind is EntryKind.DIRECTORY:
-        # What is left inside was not captured, or is kept; then the directory stays with it.
-        tree.remove_directory(item.path)
-        return
+        # What is left inside failed, was not captured, or is kept; then the directory stays with it, and stays the
+        # agent's: noted as deleted it would count as made by hand.
+        return tree.remove_directory(item.path)
     _require(item, signature, state)
     tree.remove_file(item.path, expected=signature)
+    return True
 
 
-def _restore(tree: Tree, reader: ObjectReader, item: JournalItem) -> None:
+def _restore(tree: Tree, reader: ObjectReader, item: JournalItem) -> bool:
+    _bring_back(tree, reader, item)
+    return True
+
+
+def _bring_back(tree: Tree, reader: ObjectReader, item: JournalItem) -> None:
     target = item.target
     if target is None:
         return
@@ -79,17 +102,33 @@ def _restore(tree: Tree, reader: ObjectReader, item: JournalItem) -> None:
     if state == target:
         return
     if target.kind is EntryKind.DIRECTORY:
-        _restore_directory(tree, item, signature, state)
+        _restore_directory(tree, reader, item, signature, state)
         return
     tree.ensure_parents(item.path)
     was_directory = item.now is not None and item.now.kind is EntryKind.DIRECTORY
     if state is not None and state.kind is EntryKind.DIRECTORY:
-        if not was_directory or not tree.remove_directory(item.path):
-            raise ContentChanged(item.path, signature)
-        signature, state = None, None
-    elif not (was_directory and state is None):  # a crash may have come between removing it and what takes its place
+        with _put_back_on_failure(tree, reader, item.path, state):
+            if not was_directory or not tree.remove_directory(item.path):
+                raise ContentChanged(item.path, signature)
+            _put(tree, reader, item.path, target, None, None)
+        return
+    if not (was_directory and state is None):  # a crash may have come between removing it and what takes its place
         _require(item, signature, state)
     _put(tree, reader, item.path, target, signature, state)
+
+
+@contextmanager
+def _put_back_on_failure(tree: Tree, reader: ObjectReader, path: str, gone: Entry | None) -> Iterator[None]:
+    """Put back what had to go first when what was to take its place cannot; else a retry would miss it."""
+    try:
+        yield
+    except _FAILURES:
+        with suppress(*_FAILURES):
+            if gone is not None and gone.kind is EntryKind.DIRECTORY:
+                tree.make_directory(path, gone.mode)
+            elif gone is not None:
+                _put(tree, reader, path, gone, None, None)
+        raise
 
 
 def _put(
@@ -106,15 +145,19 @@ def _put(
         tree.write_file(path, reader.chunks(oid), target.mode, expected=signature)
 
 
-def _restore_directory(tree: Tree, item: JournalItem, signature: Signature | None, state: Entry | None) -> None:
+def _restore_directory(
+    tree: Tree, reader: ObjectReader, item: JournalItem, signature: Signature | None, state: Entry | None
+) -> None:
     if state is not None and state.kind is EntryKind.DIRECTORY:
         return
     tree.ensure_parents(item.path)
     if state is not None:
         _require(item, signature, state)
-        tree.remove_file(item.path, expected=signature)
     mode = item.target.mode if item.target is not None else 0
-    tree.make_directory(item.path, mode | _OPEN_DIRECTORY_BITS)
+    with _put_back_on_failure(tree, reader, item.path, state):
+        if state is not None:
+            tree.remove_file(item.path, expected=signature)
+        tree.make_directory(item.path, mode | _OPEN_DIRECTORY_BITS)
 
 
 def _finish_directory(tree: Tree, item: JournalItem, outcome: Outcome) -> None:
