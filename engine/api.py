@@ -17,7 +17,7 @@ from types import MappingProxyType
 from engine.backends.held import Backends
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.diff import compare
-from engine.checkpoints.history import Purpose, find_held, list_held
+from engine.checkpoints.history import Purpose, damage_notes, find_held, list_held
 from engine.checkpoints.roots import find_root, refuse_own
 from engine.errors import EngineError, GitUnavailable, NestedRepositoryRefused, UnknownCheckpoint
 from engine.guard import Guard
@@ -221,6 +221,10 @@ class Engine:
     def checkpoints(self, workspace: Workspace) -> list[Checkpoint]:
         """Return the checkpoints, newest first."""
         return [item.checkpoint for item in list_held(self._store, workspace)]
+
+    def damage(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return what to say of checkpoints that the last list had to leave out, because they are damaged."""
+        return damage_notes(self._store, workspace)
 
     def find_checkpoint(self, workspace: Workspace, prefix: str) -> Checkpoint:
         """Return the one checkpoint whose id begins so.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from engine.changes import NO_WRITES, compare_rows, only_at, without_others, written_as_planned
 from engine.checkpoints.capture import Captured, capture
 from engine.checkpoints.diff import change_stats
-from engine.checkpoints.history import Held, Purpose, covering, gap_notes, keep_after, list_held, take
+from engine.checkpoints.history import Held, Purpose, covering, damage_notes, gap_notes, keep_after, list_held, take
 from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
 from engine.checkpoints.source import is_junk, is_secret_name
@@ -88,6 +88,7 @@ class Guard:
         self._restores = restores
         self._retry_at = 0.0
         self._said: dict[str, str] = {}
+        self._damage: dict[str, tuple[str, ...]] = {}
 
     def before(
         self,
@@ -132,6 +133,13 @@ class Guard:
         self._said[call.turn.chat] = note
         return (note,)
 
+    def _say_damage(self, workspace: Workspace) -> tuple[str, ...]:
+        """Say what is wrong with a workspace's checkpoints, once for as long as it stays the same."""
+        notes = damage_notes(self._store, workspace)
+        said = self._damage.get(workspace.hash)
+        self._damage[workspace.hash] = notes
+        return () if notes == said else notes
+
     def _before(
         self,
         call: ToolCall,
@@ -145,6 +153,7 @@ class Guard:
         notes = self.settle(workspace)
         captured = self.capture(workspace, named)
         held = list_held(self._store, workspace)
+        notes += self._say_damage(workspace)
         found = covering(held, captured, call.turn)
         if found is None and checkpoint:
             found = self._take(workspace, captured, Purpose(CheckpointKind.TURN, reason, call.turn), held)
@@ -290,6 +299,7 @@ class Guard:
             notes = self.settle(workspace)
             captured = self.capture(workspace, named)
             held = list_held(self._store, workspace)
+            notes += self._say_damage(workspace)
             found = covering(held, captured, purpose.turn)
             if found is not None:
                 return found.checkpoint, False, notes

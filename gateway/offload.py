@@ -113,6 +113,10 @@ class Offload:
         """List checkpoints, newest first."""
         return await self._read(lambda: self._engine.checkpoints(workspace))
 
+    async def damage(self, workspace: Workspace) -> tuple[str, ...]:
+        """Say what the last list of checkpoints had to leave out."""
+        return await self._read(lambda: self._engine.damage(workspace))
+
     async def find_checkpoint(self, workspace: Workspace, prefix: str) -> Checkpoint:
         """Find a checkpoint by the beginning of its id."""
         return await self._read(lambda: self._engine.find_checkpoint(workspace, prefix))

@@ -47,14 +47,25 @@ class Purpose:
 
 
 def list_held(store: Store, workspace: Workspace) -> list[Held]:
-    """Return the checkpoints, newest first."""
+    """Return the checkpoints, newest first; what leads to nothing is left out, see `damage_notes`."""
     if not store.knows(workspace.hash):
         return []
     store.ensure()  # a list takes no lock, so nothing has repaired the store before it
     stats = store.ledger(workspace).stats_of()
-    records = list_refs(store.git, checkpoint_ref(workspace.hash, 0).rpartition("/")[0])
+    broken: list[str] = []
+    records = list_refs(store.git, checkpoint_ref(workspace.hash, 0).rpartition("/")[0], broken)
+    store.remembered(workspace).broken = tuple(broken)
     held = [_parse(record, stats) for record in records]
     return sorted(held, key=lambda item: item.checkpoint.sequence, reverse=True)
+
+
+def damage_notes(store: Store, workspace: Workspace) -> tuple[str, ...]:
+    """Return what to say of the checkpoints that the last list of this workspace had to leave out."""
+    count = len(store.remembered(workspace).broken)
+    if not count:
+        return ()
+    subject = "1 checkpoint is" if count == 1 else f"{count} checkpoints are"
+    return (f"{subject} damaged and left out of the list; nothing was deleted: gateway checkpoints verify",)
 
 
 def find_held(held: Sequence[Held], prefix: str) -> Held:
@@ -101,7 +112,9 @@ def take(
     Raises:
         GitFailed: no checkpoint was made.
     """
-    sequence = (held[0].checkpoint.sequence if held else 0) + 1
+    # The number of one that leads to nothing is not given away: its name may come back from a backup.
+    taken = [int(name.rpartition("/")[2]) for name in store.remembered(workspace).broken]
+    sequence = max([*taken, held[0].checkpoint.sequence if held else 0]) + 1
     now = datetime.now(UTC)
     reason = _line(purpose.reason)
     meta = {

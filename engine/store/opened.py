@@ -22,7 +22,10 @@ STALE_REF_LOCK_S = 1.0
 
 @dataclass(slots=True)
 class Remembered:
-    """What is kept in memory, each with the stamp of the file it was read from."""
+    """What is kept in memory, each with the stamp of the file it was read from.
+
+    ``broken`` are the names of checkpoints that the last list had to leave out, because their commits are gone.
+    """
 
     index: Index | None = None
     index_stamp: tuple[int, ...] | None = None
@@ -30,6 +33,7 @@ class Remembered:
     ledger_stamp: tuple[int, ...] | None = None
     tracked: Any = None
     tracked_stamp: tuple[int, ...] | None = None
+    broken: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

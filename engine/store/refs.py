@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from engine.errors import GitFailed
 from engine.host.git import Git
 from engine.store.layout import REF_ROOT
 
@@ -51,10 +52,28 @@ def merged_ref(workspace_hash: str) -> str:
     return f"{REF_ROOT}/{workspace_hash}/merged"
 
 
-def list_refs(git: Git, prefix: str) -> list[RefRecord]:
-    """Return the refs below a prefix, or the one of that name, ordered by name."""
+def list_refs(git: Git, prefix: str, broken: list[str] | None = None) -> list[RefRecord]:
+    """Return the refs below a prefix, or the one of that name, ordered by name.
+
+    One whose commit the store no longer holds is left as it is and left out; its name is added to ``broken``.
+    """
+    try:
+        return _read_refs(git, [prefix])
+    except GitFailed as error:
+        if error.timed_out:
+            raise
+        lost = _find_broken(git, prefix)
+        if not lost:
+            raise
+        if broken is not None:
+            broken += lost
+        sound = [name for name in _names_of(git, prefix) if name not in lost]
+        return _read_refs(git, sound) if sound else []
+
+
+def _read_refs(git: Git, patterns: Sequence[str]) -> list[RefRecord]:
     form = "%(refname)%00%(objectname)%00%(tree)%00%(contents)%00%01"
-    out = git.run(["for-each-ref", f"--format={form}", prefix])
+    out = git.run(["for-each-ref", f"--format={form}", *patterns])
     records = []
     for block in out.split(b"\0\x01"):
         if block.strip():
@@ -63,8 +82,20 @@ def list_refs(git: Git, prefix: str) -> list[RefRecord]:
     return records
 
 
+def _names_of(git: Git, prefix: str) -> dict[str, str]:
+    out = git.run(["for-each-ref", "--format=%(refname) %(objectname)", prefix]).decode("utf-8", "surrogateescape")
+    return dict(line.split(" ", 1) for line in out.splitlines())
+
+
+def _find_broken(git: Git, prefix: str) -> list[str]:
+    names = _names_of(git, prefix)
+    commits = "".join(f"{commit}\n" for commit in names.values()).encode("ascii")
+    kinds = git.run(["cat-file", "--batch-check=%(objecttype)"], stdin=commits).splitlines()
+    return [name for name, kind in zip(names, kinds, strict=True) if kind != b"commit"]
+
+
 def find_ref(git: Git, name: str) -> RefRecord | None:
-    """Return one ref, ``None`` if it is not there."""
+    """Return one ref, ``None`` if it is not there or leads to nothing."""
     return next((record for record in list_refs(git, name) if record.name == name), None)
 
 

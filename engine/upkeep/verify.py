@@ -93,7 +93,8 @@ class _Verification:
                 tree, damage = prover.commit(commit)
                 if damage:
                     self._damaged.add(commit)
-                    self._findings.append(_damage_finding(facts, name, commit, damage))
+                    step = _FROM_BACKUP if tree is not None else _or_let_go(self._store.layout.store, name)
+                    self._findings.append(_damage_finding(facts, name, commit, damage, step))
                 whole = whole and tree is not None
                 done += 1
                 self._progress(Step("proving checkpoints", done, total, prover.size_bytes))
@@ -146,11 +147,18 @@ class _Verification:
             raise _Cancelled
 
 
-def _damage_finding(facts: WorkspaceFacts, name: str, commit: str, damage: Sequence[Damage]) -> Finding:
+def _or_let_go(store: str, name: str) -> str:
+    return (
+        "The other checkpoints are not affected; this one is left out of the list, and space cannot be reclaimed. "
+        f"Bring the store's objects back from a backup, or let it go: git --git-dir {store} update-ref -d {name}"
+    )
+
+
+def _damage_finding(facts: WorkspaceFacts, name: str, commit: str, damage: Sequence[Damage], step: str) -> Finding:
     label = name.removeprefix(f"{REF_ROOT}/{facts.hash}/")
     paths = [f"{display(item.path) if item.path else 'all of it'} ({item.why})" for item in damage]
     what = f"{label} ({commit[:8]}) of {facts.workdir or facts.hash} lacks {_some(paths)}"
-    return Finding(Severity.ERROR, what, _FROM_BACKUP, facts.hash, commit)
+    return Finding(Severity.ERROR, what, step, facts.hash, commit)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """``/rollback``: the list, the preview, and going back."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.contract import Button, Part, Style
 from engine.errors import RestoreRefused
@@ -39,9 +39,11 @@ class ShowList:
         ids = [checkpoint.id for checkpoint in checkpoints]
         await context.memory.shown.remember(context.place, root=workspace.root, ids=ids, inbox_id=context.inbox_id)
         explanation = "" if context.container is None else container_reason(context.container)
+        damage = "".join(f"⚠ {note}\n" for note in await context.engine.damage(workspace))
         if not checkpoints:
-            return Outcome((say(_nothing_yet(workspace, explanation)),))
-        return Outcome((checkpoint_list(workspace.root, checkpoints, explanation=explanation),))
+            return Outcome((say(_nothing_yet(workspace, explanation) + (f"\n{damage}" if damage else "")),))
+        listed = checkpoint_list(workspace.root, checkpoints, explanation=explanation)
+        return Outcome((replace(listed, parts=(*listed.parts, Part(damage))) if damage else listed,))
 
 
 @dataclass(frozen=True, slots=True)
