@@ -151,6 +151,7 @@ class Conversations:
             guarded=self._guarded(session) and self._workspaces.container(session.workspace) is None,
             backend=settings.backend_of(session.workspace).choice(),
             policy=Policy(settings.approvals_of(session.workspace), settings.approval_timeout_s, settings.approvers),
+            history_characters=settings.agent_of(session.workspace).history_characters,
         )
         return Handled(replies, lambda: self._runner.run(request))
 

@@ -6,6 +6,9 @@ from adapters.contract import Button, Part, Style
 from engine.model import Change, ChangeStats, PathNote, ToolResult
 from gateway.render import LISTED_ID, counted, files_first, names, readable, stats
 
+CHANGED = "✎"
+"""Begins the line that says which files a turn changed."""
+
 
 def receipt(turn_id: int, results: Sequence[ToolResult]) -> tuple[tuple[Part, ...], tuple[Button, ...]]:
     """Sum up the tools of a turn: each note once, files changed, the checkpoint, and what can be done."""
@@ -14,7 +17,7 @@ def receipt(turn_id: int, results: Sequence[ToolResult]) -> tuple[tuple[Part, ..
     changes = _sum_of_changes(results)
     if not changes:
         return said, ()
-    parts = (Part(f"✎ {_totals(results, len(changes))}: {names([_described(change) for change in changes])}"),)
+    parts = (Part(f"{CHANGED} {_totals(results, len(changes))}: {names([_described(change) for change in changes])}"),)
     checkpoint = next((result.checkpoint for result in results if result.checkpoint), None)
     if checkpoint is None:
         return (*said, *parts, Part("\n")), ()

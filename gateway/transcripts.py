@@ -31,6 +31,11 @@ _RESTORES = """
     SELECT kind, state, checkpoint_id, safety_id, old_head, new_head, created_at, settled_at FROM restores
     WHERE session_id = ? ORDER BY id
 """
+_COMPACTIONS = "SELECT turn_id, summary, made_by, created_at FROM compactions WHERE session_id = ? ORDER BY id"
+_APPROVALS = """
+    SELECT a.id, a.turn_id, a.tool, a.subject, a.reason, a.state, a.answered_by, a.asked_at, a.answered_at
+    FROM approvals a JOIN turns t ON t.id = a.turn_id WHERE t.session_id = ? ORDER BY a.id
+"""
 
 
 async def read_sessions(path: str, limit: int) -> list[Transcript]:
@@ -59,6 +64,8 @@ async def read_transcript(path: str, session_id: str) -> Transcript:
             "session": _tree(session),
             "turns": await _turns(database, session_id),
             "notes": [_tree(row) for row in await database.fetch_all(_NOTES, session_id)],
+            "compactions": [_tree(row) for row in await database.fetch_all(_COMPACTIONS, session_id)],
+            "approvals": [_tree(row) for row in await database.fetch_all(_APPROVALS, session_id)],
             "restores": [_tree(row) for row in await database.fetch_all(_RESTORES, session_id)],
         }
 

@@ -5,11 +5,9 @@ transaction with its replies and with its message being dealt with; afterwards n
 """
 
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Self
 
 import anyio
 
@@ -19,10 +17,12 @@ from engine.model import BackendChoice, ToolCall, Workspace
 from gateway.agents.base import Agent, TurnContext
 from gateway.approvals import BY_DEFAULT, Approvals, Asker, Gate, Policy
 from gateway.delivery import Delivery
+from gateway.history import Histories
 from gateway.measures import Note, TurnEnded, unnoted
 from gateway.offload import Offload
 from gateway.receipts import receipt
 from gateway.render import Reply, say
+from gateway.slots import Slot
 from gateway.state.errors import StateError, TurnRunning
 from gateway.state.inbox import Received
 from gateway.state.memory import Memory
@@ -38,6 +38,9 @@ MAX_TURNS = 8
 STOP_LIMIT_S = 10.0
 """How long ``/stop`` waits for a turn to end. By then it can write nothing more, whatever keeps it."""
 
+HERE = BackendChoice()
+"""Commands run on this machine."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +49,8 @@ class TurnRequest:
     """What a turn needs: whom it answers, where it works, and what answers it.
 
     ``text`` is what is asked, usually the message's own. ``guarded`` is whether checkpoints are on. ``policy`` says
-    which of the agent's calls wait for a person.
+    which of the agent's calls wait for a person. Of a conversation longer than ``history_characters`` the agent gets a
+    summary of the older part.
     """
 
     received: Received
@@ -55,8 +59,9 @@ class TurnRequest:
     agent: Agent
     text: str
     guarded: bool
-    backend: BackendChoice = BackendChoice()
+    backend: BackendChoice = HERE
     policy: Policy = BY_DEFAULT
+    history_characters: int = 200_000
 
     @property
     def place(self) -> Place:
@@ -73,43 +78,6 @@ class _Running:
     turn: Turn | None = None
     stopped: bool = False
     began: float = 0.0
-
-
-class _Slot:
-    """A turn's place among those that run at once, given back for as long as it waits for a person."""
-
-    def __init__(self, limiter: anyio.CapacityLimiter) -> None:
-        self._limiter = limiter
-        self._held = False
-        self._lent = 0
-
-    async def __aenter__(self) -> Self:
-        await self._take()
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        self._give()
-
-    @asynccontextmanager
-    async def lent(self) -> AsyncIterator[None]:
-        """Wait without it; several tools of one turn may do so at once."""
-        self._lent += 1
-        self._give()
-        try:
-            yield
-        finally:
-            self._lent -= 1
-        if not self._lent:
-            await self._take()
-
-    async def _take(self) -> None:
-        await self._limiter.acquire_on_behalf_of(self)
-        self._held = True
-
-    def _give(self) -> None:
-        if self._held:
-            self._held = False
-            self._limiter.release_on_behalf_of(self)
 
 
 class TurnRunner:
@@ -132,6 +100,7 @@ class TurnRunner:
         self._slots = anyio.CapacityLimiter(max_turns)
         self._note = note
         self._approvals = Approvals(memory, delivery)
+        self._histories = Histories(memory)
         self._running: dict[Place, _Running] = {}
 
     def running(self, place: Place) -> Turn | None:
@@ -159,7 +128,7 @@ class TurnRunner:
                         _holder(place),
                         on_wait=lambda holder: self._say_wait(request, holder),
                     ),
-                    _Slot(self._slots) as slot,
+                    Slot(self._slots) as slot,
                 ):
                     await self._begun(request, running, slot)
             if running.turn is None and running.stopped:
@@ -183,7 +152,7 @@ class TurnRunner:
             await running.ended.wait()
         return True
 
-    async def _begun(self, request: TurnRequest, running: _Running, slot: _Slot) -> None:
+    async def _begun(self, request: TurnRequest, running: _Running, slot: Slot) -> None:
         inbox_id = request.received.id
         try:
             # Shielded: a stop must find either no turn at all or one it can end.
@@ -238,7 +207,7 @@ class TurnRunner:
             tools=toolbox,
             guarded=request.guarded,
             notes=notes,
-            history=partial(self._memory.messages.history, turn.session_id, before=turn.id),
+            history=partial(self._histories.read, turn, request.history_characters),
             say=partial(self._say, request, turn),
             progress=partial(self._delivery.progress, request.place),
         )
@@ -299,7 +268,7 @@ class TurnRunner:
         reply = say(f"⏳ Waiting: {holder} is at work in this workspace. /stop gives up waiting.")
         await self._delivery.post(reply.to(request.place, request.received.inbound.event_id))
 
-    def _toolbox(self, request: TurnRequest, turn: Turn, slot: _Slot) -> Toolbox:
+    def _toolbox(self, request: TurnRequest, turn: Turn, slot: Slot) -> Toolbox:
         call = ToolCall(
             workspace=request.workspace,
             turn=turn_ref(request.session, turn.id),

@@ -41,7 +41,37 @@ class Answer:
     failed: bool = False
 
 
-async def _no_history() -> Sequence[Message]:
+class Compactor(Protocol):
+    """What makes a summary of the older part of a conversation that has become too long."""
+
+    @property
+    def name(self) -> str:
+        """How a summary says who made it."""
+        ...
+
+    async def compact(self, older: Sequence[Message], *, characters: int) -> str:
+        """Sum up what the agent will not be shown any more, oldest first, in at most so many characters.
+
+        The first message is an earlier summary, of ``Role.SUMMARY``, where there is one. What is raised costs nothing
+        but this summary: a plain one takes its place.
+        """
+        ...
+
+
+class ReadHistory(Protocol):
+    """Reads the conversation up to a turn, notes included, oldest first; what was taken back is not in it.
+
+    Of one that is longer than the configuration allows, a first message of ``Role.SUMMARY`` stands for the older turns;
+    ``compactor`` makes it, a plain one unless given.
+    """
+
+    def __call__(self, compactor: Compactor | None = None) -> Awaitable[Sequence[Message]]:
+        """Read it."""
+        ...
+
+
+async def _no_history(compactor: Compactor | None = None) -> Sequence[Message]:
+    del compactor
     return ()
 
 
@@ -57,9 +87,9 @@ def _unseen(text: str) -> None:
 class TurnContext:
     """One turn to answer.
 
-    ``guarded`` says whether checkpoints are on. ``notes`` are what the agent has to be told of restores
-    since its last answer. ``history`` reads the conversation up to this turn, notes included, oldest first: what
-    was taken back is not in it. ``say`` sends a reply in the middle of the turn; ``progress`` shows what is going on.
+    ``guarded`` says whether checkpoints are on. ``notes`` are what the agent has to be told of restores since its last
+    answer. ``history`` reads the conversation up to this turn. ``say`` sends a reply in the middle of the turn;
+    ``progress`` shows what is going on.
     """
 
     turn_id: int
@@ -67,7 +97,7 @@ class TurnContext:
     tools: Tools
     guarded: bool
     notes: Sequence[str] = ()
-    history: Callable[[], Awaitable[Sequence[Message]]] = _no_history
+    history: ReadHistory = _no_history
     say: Callable[[Reply], Awaitable[None]] = _unheard
     progress: Callable[[str], None] = _unseen
 

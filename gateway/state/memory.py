@@ -10,6 +10,7 @@ from gateway.state.access import Admissions
 from gateway.state.approvals import Approvals
 from gateway.state.buttons import KEPT, Buttons
 from gateway.state.clock import Clock, utc_now
+from gateway.state.compactions import Compactions
 from gateway.state.database import Database, open_database
 from gateway.state.inbox import Inbox
 from gateway.state.instances import Instance, hold_instance
@@ -32,6 +33,7 @@ class Memory:
     sessions: Sessions
     turns: Turns
     messages: Messages
+    compactions: Compactions
     restores: Restores
     approvals: Approvals
     shown: ShownLists
@@ -62,6 +64,7 @@ async def open_memory(home: str, *, clock: Clock = utc_now, buttons_kept: timede
             sessions=Sessions(database, clock),
             turns=Turns(database, instance, clock),
             messages=Messages(database, clock),
+            compactions=Compactions(database, clock),
             restores=Restores(database, instance, clock),
             approvals=Approvals(database, clock),
             shown=ShownLists(database, clock),

@@ -16,12 +16,13 @@ from gateway.state.database import Database, Row, Transaction
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """Who speaks. A ``SUMMARY`` stands for older turns; it is made for an agent and is not among a turn's messages."""
 
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
     NOTE = "note"
+    SUMMARY = "summary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +101,23 @@ class Messages:
         )
         return [str(row["content"]) for row in rows]
 
-    async def history(self, session_id: str, *, before: int | None = None, turns: int = 200) -> list[Message]:
-        """What an agent should know, oldest first: the active chain's messages and the notes that still hold.
+    async def history(
+        self, session_id: str, *, before: int | None = None, after: int | None = None, turns: int | None = None
+    ) -> list[Message]:
+        """What was said and done, oldest first: the active chain's messages and the notes that still hold.
 
         ``before`` names a turn on the active chain (usually the one that is running) that is left out, with all after
-        it. At most the newest ``turns`` turns are given; turns that were taken back never are.
+        it; ``after`` one that is left out with all before it, but not the notes that follow it. At most the newest
+        ``turns`` turns are given; turns that were taken back never are.
         """
+        most = _NO_LIMIT if turns is None else turns
         rows = await self._database.fetch_all(
-            _HISTORY, *(before, before, before, before, session_id, turns, session_id, session_id)
+            _HISTORY, *(before, before, before, before, session_id, most, after, session_id, after, session_id)
         )
         return [_message(row) for row in rows]
 
+
+_NO_LIMIT = 2**62
 
 _HISTORY = """
     WITH RECURSIVE
@@ -120,10 +127,10 @@ _HISTORY = """
         FROM sessions s WHERE s.id = ?
         UNION ALL
         SELECT t.parent_id, chain.id, chain.depth + 1 FROM chain JOIN turns t ON t.id = chain.id
-        WHERE chain.depth + (t.parent_id IS NOT NULL) <= ?
+        WHERE chain.depth + (t.parent_id IS NOT NULL) <= ? AND chain.id IS NOT ?
     )
     SELECT m.*, chain.depth, 0 AS after FROM chain JOIN messages m ON m.turn_id = chain.id
-    WHERE m.session_id = ? AND m.role <> 'note'
+    WHERE m.session_id = ? AND m.role <> 'note' AND m.turn_id IS NOT ?
     UNION ALL
     SELECT m.*, chain.depth, 1 AS after FROM chain JOIN messages m ON m.role = 'note' AND m.turn_id IS chain.id
     LEFT JOIN restores r ON r.id = m.restore_id
