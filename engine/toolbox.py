@@ -9,8 +9,9 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
-from engine.backends.base import Backend, Sandbox, StopSignal
+from engine.backends.base import Sandbox, StopSignal
 from engine.backends.held import Backends
 from engine.checkpoints.scan import blob_oid
 from engine.errors import ToolRefused
@@ -29,6 +30,7 @@ from engine.tools.terminal import describe
 DEFAULT_TIMEOUT_S = 600.0
 
 _MISTAKES = (ToolRefused, PathUnsafe, ContentChanged, OSError)
+_LEFT = "what was left running is not watched: files that it changes from now on count as edited by hand"
 _WILDCARDS = frozenset("*?[]{}")
 
 
@@ -123,7 +125,8 @@ class Toolbox:
         try:
             backend = self._backends.get(call.backend, call.workspace)
             with self._running(call) as signal:
-                before, named = self._before_command(call, command, backend)
+                understood = self.understand(call.workspace, command)
+                before, named = self._before_command(call, command, understood, sandboxed=backend.is_container)
                 try:
                     ended = backend.run(
                         command,
@@ -132,20 +135,24 @@ class Toolbox:
                         timeout_s or DEFAULT_TIMEOUT_S,
                         lambda piece: on_output(decode.decode(piece)) if on_output else None,
                         signal,
+                        keep_background=understood.background,
                     )
                 finally:
                     after = self._guard.after(call, before, named)
         except _MISTAKES as error:
             return _mistake("terminal", command, error)
+        if ended.detached and before.captured is not None:
+            after = replace(after, notes=(*after.notes, _LEFT))
         said = describe(ended)
         return _result(after, ok=said.ok, text=said.text, exit_code=said.exit_code)
 
-    def _before_command(self, call: ToolCall, command: str, backend: Backend) -> tuple[Before, Sequence[str]]:
+    def _before_command(
+        self, call: ToolCall, command: str, understood: Understanding, *, sandboxed: bool
+    ) -> tuple[Before, Sequence[str]]:
         """Capture what a command can change, unless that lies in a sandbox; return also what it names."""
         reason = f"before terminal: {' '.join(command.split())}"
-        if backend.is_container:
+        if sandboxed:
             return Before(None, None, reason), ()
-        understood = self.understand(call.workspace, command)
         named = _named_files(call.workspace, understood)
         if understood.verdict is Verdict.READ_ONLY:
             return Before(None, None, reason), named

@@ -70,6 +70,7 @@ def make_engine(configuration: Configuration) -> Engine:
         user_home=configuration.user_home,
         search_path=configuration.search_path,
         command_env=configuration.command_environment,
+        client_env=configuration.client_environment,
     )
 
 

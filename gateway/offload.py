@@ -95,6 +95,10 @@ class Offload:
             lambda: self._engine.terminal(call, command, on_output=on_output, timeout_s=timeout_s),
         )
 
+    async def close(self) -> None:
+        """Have the engine give back connections and containers."""
+        await in_thread(self._engine.close, self._stops)
+
     async def stop(self, operation: str) -> bool:
         """End what an operation runs and refuse what it would still write; waits for no other call."""
         return await in_thread(lambda: self._engine.stop(operation), self._stops)

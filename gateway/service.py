@@ -117,7 +117,11 @@ async def serve(service: Service) -> signal.Signals | None:
             names = [adapter.name for adapter in service.adapters]
             taken = await recover(memory, offload, offload.open_workspace, names)
             _log.info("settled", extra={"turns": taken.turns, "messages": taken.messages, "replies": taken.replies})
-            stopped_by = await _Run(service, memory, offload, signals).until_stopped()
+            try:
+                stopped_by = await _Run(service, memory, offload, signals).until_stopped()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await offload.close()
         _log.info("stopped", extra={"by": stopped_by.name if stopped_by else "the end of input"})
         return stopped_by
 

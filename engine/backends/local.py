@@ -35,8 +35,8 @@ class LocalBackend:
 
     When the command ends, is stopped or runs out of time, everything it started is ended with it: SIGTERM, then
     SIGKILL; ``processes`` says how far that reaches. It ends as well when this program dies (``guardian``).
-    ``keep_background=True`` lets what a command put into the background live on after a natural end; its later output
-    is lost. Output is read from one pipe, in the order in which it was written.
+    ``keep_background=True`` lets what a command detached live on after a natural end; its later output is lost. Output
+    is read from one pipe, in the order in which it was written.
     """
 
     kind = "local"
@@ -73,8 +73,9 @@ class LocalBackend:
                 gate.write(b"\n")
             with stop.listening(running.wake):
                 running.follow(stop, timeout_s)
-            if not (keep_background and running.ended_by_itself):
-                running.end_all(self._grace_s)
+            if keep_background and running.ended_by_itself:
+                running.keep_detached([shell, "-c", "--", command])
+            running.end_all(self._grace_s)
             return running.result()
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
@@ -18,9 +19,14 @@ from engine.backends.processes import ProcessGroup
 LINGER_S: Final = 0.2
 """How long what a command left in the background may go on by itself: ``> >(tee log)`` ends within that."""
 
+SETTLE_S: Final = 2.0
+"""How long what is being detached may take to get there."""
+
 GIVE_UP_S: Final = 5.0
 """What outlives SIGKILL for so long hangs in the kernel or belongs to another user."""
 
+# Left to itself, so that nobody has to wait for its end.
+_DRAIN: Final = "exec 3<&0; cat <&3 >/dev/null 2>&1 &"
 _POLL_S = 0.01
 _PROMPT_S = 0.2  # an unfinished line is handed on after this silence
 _READ_BYTES = 64 * 1024
@@ -52,6 +58,7 @@ class Running:
         self._timed_out = False
         self._stopped = False
         self._left_running = False
+        self._detached: tuple[str, ...] = ()
         self._exited = threading.Event()
         self._lock = threading.Lock()
         self._woken, self._waker = os.pipe()
@@ -102,6 +109,14 @@ class Running:
             self._read(None if timeout_s is None else timeout_s - self._duration_s)
         self._duration_s = time.monotonic() - self._started_s
 
+    def keep_detached(self, started: Sequence[str]) -> None:
+        """Let live on what the command detached, once it has become that; its later output is taken and lost."""
+        self._drain()
+        deadline_s = time.monotonic() + SETTLE_S
+        while self._group.settling(started) and time.monotonic() < deadline_s:
+            self._read_for(_POLL_S)
+        self._detached = self._group.keep_detached()
+
     def end_all(self, grace_s: float) -> None:
         """End whatever is left of the command: wait a moment after a natural end, then SIGTERM, then SIGKILL."""
         if self.ended_by_itself:
@@ -121,6 +136,8 @@ class Running:
     def result(self) -> ProcessResult:
         """Hand on the rest of the output and say how it went."""
         self._drain()
+        if self._detached:
+            _drain_for_good(self._output)
         self._lines.flush()
         head, tail, cut_bytes = self._capture.kept()
         code = self._process.returncode if self._exited.is_set() else None
@@ -134,6 +151,7 @@ class Running:
             cut_bytes=cut_bytes,
             duration_s=self._duration_s,
             left_running=self._left_running,
+            detached=self._detached,
         )
 
     def _await_exit(self) -> None:
@@ -186,6 +204,12 @@ class Running:
         left = _pipe_bytes(self._output)
         while left > 0 and (taken := self._take()):
             left -= taken
+
+
+def _drain_for_good(output: int) -> None:
+    """Have somebody read a pipe as long as there are writers: one without a reader would end them (SIGPIPE)."""
+    os.set_blocking(output, True)  # it would end at the first pause
+    subprocess.run(["/bin/sh", "-c", _DRAIN], stdin=output, cwd="/", env={"PATH": os.defpath}, check=True)
 
 
 def _pipe_bytes(descriptor: int) -> int:

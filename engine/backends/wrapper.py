@@ -69,7 +69,21 @@ finish() {
     done
     say "stuck$left"
 }
+settling() {
+    members
+    for entry in $left; do
+        case $(tr '\0' ' ' 2>/dev/null <"/proc/$entry/cmdline") in
+            "$shell -c -- "* | nohup\ * | setsid\ * | */nohup\ * | */setsid\ *) return 0 ;;
+        esac
+    done
+    return 1
+}
 keep() {
+    tries=20
+    while [ "$tries" -gt 0 ] && settling; do
+        tries=$((tries - 1))
+        sleep 0.1 2>/dev/null || sleep 1
+    done
     members
     for entry in $left; do
         { read -r line <"/proc/$entry/stat"; } 2>/dev/null || continue

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.backends.base import ProcessResult
+from engine.host.paths import display
 
 OUTPUT_LIMIT_BYTES: Final = 64 * 1024
 """How much output is told unless the caller asks otherwise."""
@@ -51,12 +52,15 @@ def _ending(result: ProcessResult) -> str:
         said.append(f"ran out of time after {_duration(result.duration_s)}")
     elif result.signal is not None:
         said.append(f"ended by {_signal_name(result.signal)}")
+    elif result.lost:
+        said.append(f"the connection to it was lost ({result.lost}), so whether it goes on is not known")
     elif result.exit_code is None:
         said.append("did not end")
     elif result.exit_code:
         said.append(f"exit code {result.exit_code}{_shell_signal(result.exit_code)}")
     if result.left_running:
         said.append("some of its processes could not be ended and still run")
+    said += [f"left running: pid {display(process)}" for process in result.detached]
     return f"[{'; '.join(said)}]" if said else ""
 
 

@@ -22,10 +22,23 @@ LARGEST_FILE_BYTES = 1024 * 1024
 COMMAND_VARIABLES = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL", "TZ"})
 """What an agent's commands inherit, beside ``LC_*``; anything else may be a secret."""
 
+CLIENT_VARIABLES = frozenset(
+    {"SSH_AUTH_SOCK", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY"}
+    | {"CONTAINER_HOST", "CONTAINERS_CONF", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"}
+    | {"APPTAINER_CACHEDIR", "APPTAINER_CONFIGDIR", "SINGULARITY_CACHEDIR"}
+)
+"""What ssh, docker and their like are told of this machine beyond that: where an agent, a daemon, their files are."""
+
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The part of the environment that commands may see."""
     return {name: value for name, value in environment.items() if name in COMMAND_VARIABLES or name.startswith("LC_")}
+
+
+def client_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of the environment that the programs see by which commands are run elsewhere."""
+    kept = {name: value for name, value in environment.items() if name in CLIENT_VARIABLES}
+    return {**command_environment(environment), **kept}
 
 
 def load(environment: Mapping[str, str], workspaces: Sequence[str]) -> Source:

@@ -42,7 +42,8 @@ _SPEAKABLE = frozenset(
 class Configuration:
     """The settings that hold, where the gateway lives, and what of the environment it uses.
 
-    ``search_path`` is where programs are looked for; ``command_environment`` is what agents' commands see.
+    ``search_path`` is where programs are looked for; ``command_environment`` is what agents' commands see,
+    ``client_environment`` what the programs see by which other places are reached.
     """
 
     settings: Settings
@@ -50,6 +51,7 @@ class Configuration:
     user_home: str
     search_path: str
     command_environment: dict[str, str]
+    client_environment: dict[str, str]
     warnings: tuple[str, ...] = ()
 
 
@@ -72,6 +74,7 @@ def load_configuration(
         user_home=os.path.expanduser("~"),
         search_path=environment.get("PATH") or os.defpath,
         command_environment=environment_source.command_environment(environment),
+        client_environment=environment_source.client_environment(environment),
         warnings=tuple(warnings),
     )
 

@@ -337,15 +337,36 @@ def test_a_process_substitution_may_finish(run: Runner, tmp_path: Path) -> None:
     assert (tmp_path / "log").read_bytes() == b"logged\n"
 
 
-def test_a_background_process_lives_on_when_that_is_asked_for(run: Runner, tmp_path: Path) -> None:
-    result = run("sleep 60 & echo $! > pid", keep=True)
+@pytest.mark.parametrize("how", ["nohup", "setsid", "nohup setsid"])
+def test_what_is_detached_on_purpose_lives_on_and_nothing_else(run: Runner, tmp_path: Path, how: str) -> None:
+    result = run(f"sleep 60 & echo $! > left; {how} sleep 61 & echo $! > pid", keep=True)
     pid = pid_in(tmp_path / "pid")
 
     try:
-        assert result.exit_code == 0
+        assert (result.exit_code, result.detached, result.left_running) == (0, (f"{pid} sleep 61",), False)
         assert alive(pid)
+        assert not alive(pid_in(tmp_path / "left"))
     finally:
         os.kill(pid, signal.SIGKILL)
+
+
+def test_what_is_detached_ends_with_the_rest_unless_it_is_to_be_kept(run: Runner, tmp_path: Path) -> None:
+    result = run("nohup sleep 61 & echo $! > pid; setsid sleep 62 & echo $! > other")
+
+    assert result.detached == ()
+    assert not alive(pid_in(tmp_path / "pid"))
+    assert not alive(pid_in(tmp_path / "other"))
+
+
+def test_what_lives_on_may_still_write_its_output(run: Runner, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    os.mkfifo(tmp_path / "written")
+    script = "read line < go; echo later; echo later; echo yes > written"
+    result = run(f"nohup sh -c '{script}' & echo now", keep=True)
+
+    assert result.output == b"now\n"
+    (tmp_path / "go").write_text("go\n")
+    assert (tmp_path / "written").read_text() == "yes\n"
 
 
 def test_a_stop_ends_the_background_all_the_same(run: Runner, tmp_path: Path) -> None:
