@@ -1,8 +1,10 @@
 """Comparisons for people: totals, a line per file, and the patch between two captures."""
 
+import os
 import re
 from collections.abc import Sequence
 
+from engine.checkpoints.manifest import iter_parents
 from engine.host.git import Git
 from engine.model import ChangeStats, DiffResult, Gap
 from engine.store.layout import RESERVED
@@ -12,29 +14,36 @@ LARGEST_PATCH_BYTES = 4 * 1024 * 1024
 _WITHOUT_RESERVED = f":(exclude,top,literal){RESERVED}"
 _EVERYTHING = ":(top)"
 _STAT_WIDTH = "--stat=100,70,400"
+# A quarter of the stack's limit is what a command line may take on Linux, 128 KB of it always (execve(2)).
+_LARGEST_LIST_BYTES = 96 * 1024
+_POINTER_BYTES = 9  # and the NUL
 _FLAGS = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
 
 
 def change_stats(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> ChangeStats:
     """Return how much differs between two commits or trees."""
-    out = git.run(
-        ["diff-tree", "-r", "--numstat", *_FLAGS, old, new, "--", *_specs(selection, literal=literal)],
-        literal_pathspecs=False,
-    )
     files = insertions = deletions = 0
-    for line in out.splitlines():
-        added, removed, _name = line.split(b"\t", 2)
-        files += 1
-        insertions += int(added) if added != b"-" else 0
-        deletions += int(removed) if removed != b"-" else 0
+    for specs in _specs(selection, literal=literal):
+        out = git.run(["diff-tree", "-r", "--numstat", *_FLAGS, old, new, "--", *specs], literal_pathspecs=False)
+        for line in out.splitlines():
+            added, removed, _name = line.split(b"\t", 2)
+            files += 1
+            insertions += int(added) if added != b"-" else 0
+            deletions += int(removed) if removed != b"-" else 0
     return ChangeStats(files, insertions, deletions)
 
 
 def stat_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> str:
     """Return a line per file and a line with the totals."""
-    specs = _specs(selection, literal=literal)
-    out = git.run(["diff-tree", "-r", _STAT_WIDTH, *_FLAGS, old, new, "--", *specs], literal_pathspecs=False)
-    return _text(out).rstrip("\n")
+    parts = [
+        _text(git.run(["diff-tree", "-r", _STAT_WIDTH, *_FLAGS, old, new, "--", *specs], literal_pathspecs=False))
+        for specs in _specs(selection, literal=literal)
+    ]
+    if len(parts) == 1:
+        return parts[0].rstrip("\n")
+    stats = change_stats(git, old, new, selection, literal=literal)
+    total = f" {stats.files} files changed, {stats.insertions} insertions(+), {stats.deletions} deletions(-)"
+    return "\n".join([*(line for part in parts for line in part.splitlines()[:-1]), total])
 
 
 def patch_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> str:
@@ -42,21 +51,39 @@ def patch_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, l
 
     Nothing in it is escaped, so that it still is a patch: bytes that are no UTF-8 are surrogates (``surrogateescape``).
     """
-    specs = _specs(selection, literal=literal)
-    with git.open(["diff-tree", "-r", "-p", *_FLAGS, old, new, "--", *specs]) as process:
-        process.stdin.close()
-        out = process.stdout.read(LARGEST_PATCH_BYTES + 1)
-        if len(out) <= LARGEST_PATCH_BYTES:
+    out = b""
+    for specs in _specs(selection, literal=literal):
+        with git.open(["diff-tree", "-r", "-p", *_FLAGS, old, new, "--", *specs]) as process:
+            process.stdin.close()
+            out += process.stdout.read(LARGEST_PATCH_BYTES + 1 - len(out))
+            if len(out) > LARGEST_PATCH_BYTES:
+                process.kill()
+                break
             process.finish()
-            return out.decode("utf-8", "surrogateescape")
-        process.kill()
+    else:
+        return out.decode("utf-8", "surrogateescape")
     whole_lines = out[:LARGEST_PATCH_BYTES].rpartition(b"\n")[0].decode("utf-8", "surrogateescape")
     return f"{whole_lines}\n… the diff is longer than {LARGEST_PATCH_BYTES // (1024 * 1024)} MB and was cut here\n"
 
 
-def _specs(selection: Sequence[str], *, literal: bool) -> list[str]:
-    chosen = [f":(top,literal){path}" for path in selection] if literal else list(selection)
-    return [*(chosen or [_EVERYTHING]), _WITHOUT_RESERVED]
+def _specs(selection: Sequence[str], *, literal: bool) -> list[list[str]]:
+    """Return the pathspecs, exact paths in as many lists as it takes for each to fit on a command line."""
+    if not literal or not selection:
+        return [[*(selection or [_EVERYTHING]), _WITHOUT_RESERVED]]
+    chosen = set(selection)
+    lists: list[list[str]] = []
+    room = 0
+    for path in selection:
+        if not chosen.isdisjoint(iter_parents(path)):  # a directory in another list brings it already
+            continue
+        spec = f":(top,literal){path}"
+        size = len(os.fsencode(spec)) + _POINTER_BYTES
+        if size > room:
+            lists.append([_WITHOUT_RESERVED])
+            room = _LARGEST_LIST_BYTES
+        lists[-1].append(spec)
+        room -= size
+    return lists
 
 
 def _text(raw: bytes) -> str:

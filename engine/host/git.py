@@ -8,6 +8,7 @@ GitPython adds its own variables to the inherited environment, so each command i
 makes the allow-list exact.
 """
 
+import errno
 import os
 import re
 import shutil
@@ -183,7 +184,9 @@ class Git:
         for setting in _SETTINGS:
             command += ["-c", setting]
         process = GitProcess(
-            _start([*command, *arguments], keep_open), arguments[0], self._timeout_s if timeout_s is None else timeout_s
+            _start([*command, *arguments], keep_open, arguments[0]),
+            arguments[0],
+            self._timeout_s if timeout_s is None else timeout_s,
         )
         try:
             yield process
@@ -335,13 +338,15 @@ def _feed(process: GitProcess, stdin: bytes) -> None:
         pass  # git ended early; its exit code tells why
 
 
-def _start(command: Sequence[str], keep_open: Sequence[int]) -> "subprocess.Popen[bytes]":
+def _start(command: Sequence[str], keep_open: Sequence[int], name: str) -> "subprocess.Popen[bytes]":
     GitCommand = _load_gitpython()  # noqa: N806 - a class
     try:
         handle = GitCommand(os.path.sep).execute(
             command, istream=subprocess.PIPE, as_process=True, start_new_session=True, umask=0o077, pass_fds=keep_open
         )
     except OSError as error:
+        if error.errno == errno.E2BIG:
+            raise GitFailed(name, "the list of paths is longer than a command line may be") from error
         raise GitUnavailable(str(error)) from error
     popen = cast("subprocess.Popen[bytes]", handle.proc)
     handle.proc = None  # from here on this module alone ends the process

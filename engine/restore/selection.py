@@ -102,7 +102,7 @@ def matched_in_checkpoint(git: Git, target: str, selection: Selection) -> frozen
 
 
 def matched_names(git: Git, names: Iterable[str], selection: Selection) -> frozenset[str]:
-    """Return those names that a selection matches, without writing anything to the store."""
+    """Return those names that a selection matches, without adding anything to the store."""
     # Beside the store's own temporary files: nothing is written elsewhere, and a prune sweeps what a kill leaves.
     with tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=git.git_dir) as scratch:
         env = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
