@@ -64,6 +64,8 @@ async def test_a_code_is_good_for_its_time_only(memory: Memory, clock: MovedCloc
     clock.advance(timedelta(seconds=1))
 
     assert await memory.admissions.redeem(late, Role.USER, by="x") is None
+    clock.advance(CODE_LIFETIME)
+    assert await memory.admissions.redeem(late, Role.USER, by="x") is None
 
 
 async def test_the_database_holds_no_code(memory: Memory):
