@@ -35,14 +35,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Tidying:
-    """What is tidied: sessions idle for ``idle``, and what ``policy`` drops, at most once in ``min_interval_hours``.
+    """What is tidied, and when.
 
-    Without a policy nothing is pruned.
+    Sessions idle for ``idle``, and what ``policy`` drops, at most once in ``min_interval_hours``; without a policy
+    nothing is pruned. The first pass begins after ``first_s``, every other ``tick_s`` after the one before.
     """
 
     idle: timedelta
     policy: "PrunePolicy | None" = None
     min_interval_hours: float = 24.0
+    first_s: float = FIRST_S
+    tick_s: float = TICK_S
 
 
 @dataclass(slots=True)
@@ -63,22 +66,18 @@ class Housekeeping:
         tidying: Tidying,
         *,
         note: Note = unnoted,
-        first_s: float = FIRST_S,
-        tick_s: float = TICK_S,
     ) -> None:
         self._memory = memory
         self._offload = offload
         self._tidying = tidying
         self._note = note
-        self._first_s = first_s
-        self._tick_s = tick_s
 
     async def run(self) -> None:
         """Tidy until cancelled."""
-        await anyio.sleep(self._first_s)
+        await anyio.sleep(self._tidying.first_s)
         while True:
             await self.tick()
-            await anyio.sleep(self._tick_s)
+            await anyio.sleep(self._tidying.tick_s)
 
     async def tick(self) -> None:
         """Do one pass; what goes wrong in it is logged, and the next one tries again."""

@@ -95,10 +95,10 @@ async def make_service(
 
 
 @asynccontextmanager
-async def serving(service: Service) -> AsyncIterator[None]:
+async def serving(service: Service, *, limit_s: float = 60) -> AsyncIterator[None]:
     """Run a service until the block ends, then stop it as a service manager does."""
     async with anyio.create_task_group() as group:
         group.start_soon(serve, service)
-        with anyio.fail_after(60):
+        with anyio.fail_after(limit_s):
             yield
             os.kill(os.getpid(), STOP)

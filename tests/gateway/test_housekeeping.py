@@ -195,10 +195,10 @@ async def test_a_busy_store_keeps_nothing_else_from_being_tidied(memory, engine,
 
 async def test_passes_begin_after_the_start_and_go_on_until_the_service_stops(memory, engine, workspace):
     offload = Offload(engine)
-    tidying = Tidying(timedelta(days=30), PrunePolicy(max_snapshots=1), min_interval_hours=0)
+    tidying = Tidying(timedelta(days=30), PrunePolicy(max_snapshots=1), min_interval_hours=0, first_s=0.01, tick_s=0.01)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(Housekeeping(memory, offload, tidying, first_s=0.01, tick_s=0.01).run)
+            tasks.start_soon(Housekeeping(memory, offload, tidying).run)
             while len(await offload.checkpoints(workspace)) > 1:
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
