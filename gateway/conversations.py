@@ -13,6 +13,7 @@ from adapters.contract import Inbound, Outbound, Place
 from engine.errors import EngineError
 from engine.model import Workspace
 from gateway.agents.base import Agent
+from gateway.agents.receiving import Receiving, title
 from gateway.approvals import Policy
 from gateway.chats import Handled, Manner
 from gateway.commands.base import CommandContext, Declined, Outcome
@@ -83,6 +84,8 @@ class Conversations:
                 return Manner(invocation.order.value)
             case ToAgent():
                 return Manner.TURN
+            case Ignored() if inbound.files:
+                return Manner.TURN
         return Manner.BESIDE
 
     async def handle(self, received: Received) -> Handled:
@@ -93,7 +96,7 @@ class Conversations:
         session = await self._enter(inbound.place)
         match self._route(inbound.text, session.workspace):
             case Ignored():
-                return Handled()
+                return await self._turn(received, session, "", ()) if inbound.files else Handled()
             case Mistyped(sentence=words):
                 return Handled((_answer(inbound, say(words)),))
             case ToAgent(text=text):
@@ -142,12 +145,15 @@ class Conversations:
             # The configuration names another directory by now: its changes belong to a session of their own.
             session = await self._start(session.place, session.workspace, opened.root, before=session)
         settings = self._workspaces.settings
+        agent = self._agents[settings.agent_of(session.workspace).kind]
+        if files := received.inbound.files:
+            agent = Receiving(agent, files, alone=not text)
         request = TurnRequest(
             received=received,
             session=session,
             workspace=opened.workspace,
-            agent=self._agents[settings.agent_of(session.workspace).kind],
-            text=text,
+            agent=agent,
+            text=text or title(files),
             guarded=self._guarded(session) and self._workspaces.container(session.workspace) is None,
             backend=settings.backend_of(session.workspace).choice(),
             policy=Policy(settings.approvals_of(session.workspace), settings.approval_timeout_s, settings.approvers),
