@@ -20,7 +20,7 @@ from tests.adapters.telegram.world import World
 
 TOKEN = "123456:fake-token"
 ME = {"id": 123456, "is_bot": True, "first_name": "Takeback", "username": "TakebackBot", "can_join_groups": True}
-PATIENCE_S = 20
+PATIENCE_S = 90
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"
 
 
