@@ -1,87 +1,19 @@
 """What several chats, several turns and a person's hand leave in one file, and what of it a restore takes back."""
 
-from dataclasses import dataclass, field
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from engine.model import Checkpoint, RestoreReport, ToolResult
-from tests.engine.lab import Lab, paths
-
-FILE = "shared.txt"
-LINES = 60
-A, B = "console:a", "console:b"
-
-
-@dataclass
-class Desk:
-    """Two chats over one file; each change touches one line, far from the others."""
-
-    lab: Lab
-    turns: dict[str, tuple[str, str, Checkpoint]] = field(default_factory=dict)
-
-    def change(self, name: str, line: int, chat: str) -> Checkpoint:
-        """Let a chat write its name on a line, in a turn of that name."""
-        result = self.lab.write(FILE, self._with(name, line), chat=chat)
-        return self.note(name, chat, result)
-
-    def note(self, name: str, chat: str, result: ToolResult) -> Checkpoint:
-        assert result.checkpoint is not None
-        self.turns[name] = (str(self.lab.turn), chat, result.checkpoint)
-        return result.checkpoint
-
-    def edit(self, name: str, line: int) -> None:
-        """Write a name on a line by hand."""
-        self.lab.edit(FILE, self._with(name, line))
-
-    def undo(self, name: str) -> RestoreReport:
-        turn, chat, checkpoint = self.turns[name]
-        plan = self.lab.engine.plan_restore(self.lab.workspace, checkpoint.id, turns=[turn], chat=chat)
-        return self.lab.engine.apply_restore(plan)
-
-    def rollback(
-        self, name: str, chat: str, *selection: str, everything: bool = False, to: Checkpoint | None = None
-    ) -> RestoreReport:
-        target = to or self.turns[name][2]
-        plan = self.lab.engine.plan_restore(
-            self.lab.workspace, target.id, selection=selection, everything=everything, chat=chat
-        )
-        return self.lab.engine.apply_restore(plan)
-
-    def redo(self, report: RestoreReport, chat: str) -> RestoreReport:
-        assert report.safety is not None
-        return self.rollback("", chat, to=report.safety)
-
-    @property
-    def names(self) -> set[str]:
-        """The names that stand in the file."""
-        return {line for line in self.lab.read(FILE).splitlines() if not line.startswith("line ")}
-
-    @property
-    def intact(self) -> bool:
-        """Whether every other line is as it was in the beginning."""
-        lines = self.lab.read(FILE).splitlines(keepends=True)
-        plain = text()
-        return len(lines) == len(plain) and all(
-            line == other for line, other in zip(lines, plain, strict=True) if line.startswith("line ")
-        )
-
-    def _with(self, name: str, line: int) -> str:
-        lines = self.lab.read(FILE).splitlines(keepends=True)
-        lines[line] = f"{name}\n"
-        return "".join(lines)
-
-
-def text() -> list[str]:
-    return [f"line {number}\n" for number in range(LINES)]
-
-
-@pytest.fixture
-def desk(lab: Lab) -> Desk:
-    lab.edit(FILE, "".join(text()))
-    return Desk(lab)
-
-
-# --- every order
+from engine.api import PrunePolicy
+from engine.checkpoints.scan import blob_oid
+from engine.model import Action, Entry, EntryKind, Limits
+from engine.store.layout import Layout
+from tests.engine.desk import FILE, A, B, Desk, text
+from tests.engine.lab import Lab, actions, paths, snapshot
+from tests.engine.test_interrupted import killed
 
 
 @pytest.mark.parametrize(
@@ -141,3 +73,293 @@ def test_undoing_every_turn_in_any_order_ends_where_it_began(desk: Desk, order: 
         assert desk.names == left
 
     assert desk.lab.read(FILE) == "".join(text())
+
+
+def test_sessions_of_one_chat_are_one_chat(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.change("b1", 10, B)
+    desk.lab.next_turn()
+    call = desk.lab.call(A)
+    later = replace(call, turn=replace(call.turn, session="a later session"))
+    desk.note("a2", A, desk.lab.engine.write_file(later, FILE, desk.with_line("a2", 20).encode()))
+
+    desk.rollback("a1", A)
+
+    assert desk.names == {"b1"}
+
+
+def test_hand_edit_under_a_later_write_comes_back_with_undo_and_rollback(desk: Desk) -> None:
+    lab = desk.lab
+    desk.change("a1", 0, A)
+    lab.edit("other.txt", "by hand\n")
+    first = lab.write("other.txt", "agent over it\n", chat=A, new_turn=False)
+    desk.note("other", A, first)
+
+    report = desk.undo("other")
+
+    assert (desk.names, lab.read("other.txt")) == (set(), "by hand\n")
+    assert [(note.path, note.why) for note in report.merged] == [("other.txt", "keeps what was edited by hand")]
+
+
+def test_lines_edited_by_hand_between_two_turns_outlive_going_back_over_both(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.edit("hand", 10)
+    desk.change("a2", 20, A)
+
+    report = desk.rollback("a1", A)
+    assert desk.names == {"hand"}
+    desk.redo(report, A)
+    assert desk.names == {"a1", "hand", "a2"}
+    desk.rollback("a1", A, everything=True)
+    assert desk.names == set()
+
+
+def test_line_edited_by_hand_on_top_of_the_agents_is_kept_whole(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.edit("hand", 0)
+    desk.change("a2", 20, A)
+
+    report = desk.rollback("a1", A)
+
+    assert desk.names == {"hand", "a2"}
+    assert [(note.path, note.why) for note in report.kept] == [
+        (FILE, "edited by hand in between; the same lines were changed on both sides")
+    ]
+
+
+def test_redo_after_the_other_chat_took_back_its_own_brings_back_only_its_lines(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.change("b1", 10, B)
+    undone = desk.undo("a1")
+    desk.undo("b1")
+    assert desk.names == set()
+
+    desk.redo(undone, A)
+    assert desk.names == {"a1"}
+    desk.undo("a1")
+    assert desk.lab.read(FILE) == "".join(text())
+
+
+def test_own_changes_that_were_taken_back_are_not_taken_back_again(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.change("a2", 1, A)
+    desk.undo("a2")
+    desk.change("b1", 2, B)
+    # Next to a2's line: reversing a2 once more would be a conflict.
+
+    report = desk.rollback("a1", A)
+
+    assert (desk.names, paths(report.merged)) == ({"b1"}, [FILE])
+    desk.undo("b1")
+    assert desk.lab.read(FILE) == "".join(text())
+
+
+def test_checkpoint_that_holds_more_of_its_chat_than_stands_brings_nothing_back_under_the_others(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.change("a2", 10, A)
+    desk.undo("a2")
+    desk.undo("a1")
+    desk.change("b1", 20, B)
+
+    report = desk.rollback("a2", A)
+
+    assert desk.names == {"b1"}
+    assert [note.why for note in report.other_chats] == [f"written by {B}; it was taken back and changed since"]
+
+
+def test_own_rollback_over_everything_leaves_nothing_to_take_back_later(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.change("b1", 10, B)
+    desk.rollback("a1", A, everything=True)
+    desk.change("b2", 20, B)
+
+    report = desk.rollback("a1", A)
+
+    assert desk.names == {"b2"}
+    assert [note.why for note in report.other_chats] == [f"written by {B}"]
+
+
+def test_changes_of_several_chats_are_all_named(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.change("b1", 10, B)
+    desk.change("c1", 20, "console:c")
+
+    [item] = desk.plan_undo("a1").items
+
+    assert (item.action, item.why) == (Action.MERGE, f"keeps what {B} and console:c wrote")
+
+
+# --- what cannot be merged
+
+
+def link(lab: Lab) -> None:
+    lab.run(f"ln -sf b {FILE}", chat=B)
+
+
+REFUSED = {
+    "same lines": ("", lambda desk: desk.change("b1", 0, B), "the same lines were changed on both sides"),
+    "next line": ("", lambda desk: desk.change("b1", 1, B), "the same lines were changed on both sides"),
+    "deleted": (
+        "",
+        lambda desk: desk.lab.run(f"rm {FILE}", chat=B),
+        "it was made or deleted on one side and changed on the other",
+    ),
+    "link": ("", lambda desk: link(desk.lab), "it is no longer the same kind of thing"),
+    "binary": (
+        "",
+        lambda desk: desk.lab.write(FILE, desk.lab.read(FILE) + "\0", chat=B),
+        "it is binary, so it cannot be merged",
+    ),
+    "permissions": (
+        f"chmod 600 {FILE}",
+        lambda desk: desk.lab.run(f"chmod 640 {FILE}", chat=B),
+        "its permissions were changed on both sides",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_merged_is_kept_with_the_reason(desk: Desk, case: str) -> None:
+    lab = desk.lab
+    extra, change, why = REFUSED[case]
+    desk.change("a1", 0, A)
+    if extra:
+        lab.run(extra, chat=A, new_turn=False)
+    change(desk)
+    before = snapshot(lab.root)
+
+    report = desk.undo("a1")
+
+    assert snapshot(lab.root) == before
+    assert [(note.path, note.why) for note in report.other_chats] == [(FILE, f"written by {B}; {why}")]
+    assert (report.merged, report.safety) == ((), None)
+
+
+def test_permissions_and_content_of_different_chats_are_taken_back_apart(desk: Desk) -> None:
+    desk.lab.next_turn()
+    desk.note("mode", A, desk.lab.run(f"chmod 755 {FILE}", chat=A))
+    desk.change("b1", 10, B)
+
+    desk.undo("mode")
+
+    assert (desk.lab.root / FILE).stat().st_mode & 0o777 == 0o644
+    assert desk.names == {"b1"}
+
+
+def test_merge_that_would_be_too_large_to_capture_is_refused(desk: Desk) -> None:
+    lab = desk.lab
+    lab.write(FILE, "".join([*text(), "a" * 700 + "\n"]))
+    lab.limits = Limits(max_file_size_bytes=len(lab.read(FILE)) + 200)
+    checkpoint = lab.write(FILE, "".join(text()), chat=A).checkpoint
+    assert checkpoint is not None
+    lab.write(FILE, "".join(["b" * 600 + "\n", *text()[1:]]), chat=B)
+
+    report = lab.undo_turn(lab.turn - 1, checkpoint, chat=A)
+
+    assert "it is larger than" in report.other_chats[0].why
+    assert lab.read(FILE).startswith("bbb")
+
+
+def test_lost_content_in_between_is_said(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    after = blob_oid(desk.lab.read(FILE).encode())
+    desk.change("b1", 10, B)
+    (desk.lab.store / "objects" / after[:2] / after[2:]).unlink()
+
+    [item] = desk.plan_undo("a1").items
+
+    assert (item.action, item.why) == (
+        Action.KEEP_OTHER_CHAT,
+        f"written by {B}; the store no longer holds what stood there in between",
+    )
+
+
+def test_no_attribute_nor_driver_has_a_say(desk: Desk) -> None:
+    marker = desk.lab.home / "marker"
+    desk.change("a1", 0, A)
+    desk.lab.edit(".gitattributes", "* merge=evil -text eol=crlf\n")
+    for config in (desk.lab.home / ".gitconfig", desk.lab.store / "config"):
+        with open(config, "a") as stream:
+            stream.write(f'[merge "evil"]\n\tdriver = touch {marker}\n')
+    (desk.lab.store / "info" / "attributes").write_text("* merge=evil\n")
+    desk.change("b1", 10, B)
+
+    desk.undo("a1")
+
+    assert desk.names == {"b1"}
+    assert desk.intact
+    assert not marker.exists()
+
+
+# --- plan, crash and store
+
+
+def test_plan_holds_the_result_and_apply_makes_just_that(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.change("b1", 10, B)
+    plan = desk.plan_undo("a1")
+    assert actions(plan) == {FILE: Action.MERGE}
+    expected = desk.with_line("line 0", 0)
+
+    report = desk.lab.engine.apply_restore(plan)
+
+    assert desk.lab.read(FILE) == expected
+    assert plan.items[0].target == Entry(EntryKind.FILE, 0o644, blob_oid(expected.encode()))
+    assert report.replanned == ()
+    assert not [name for name in os.listdir(desk.lab.store.parent) if name.startswith(".rehearsal")]
+    assert not list((desk.lab.store / "refs").rglob("merged"))
+
+
+def test_what_changed_since_the_plan_was_shown_is_merged_anew(desk: Desk) -> None:
+    desk.change("a1", 0, A)
+    desk.change("b1", 10, B)
+    plan = desk.plan_undo("a1")
+    desk.change("b2", 20, B)
+
+    report = desk.lab.engine.apply_restore(plan)
+
+    assert desk.names == {"b1", "b2"}
+    assert report.replanned == (FILE,)
+
+
+@pytest.mark.parametrize("point", ["write", "install", "sync-directory"])
+def test_killed_merge_is_finished_also_after_a_prune(desk: Desk, point: str) -> None:
+    lab = desk.lab
+    desk.change("a1", 0, A)
+    desk.change("b1", 10, B)
+    plan = desk.plan_undo("a1")
+    killed(lab, lambda: lab.engine.apply_restore(plan), lambda operation, _path: operation == point)
+    (lab.store / ".gc-pending").write_text("something was dropped\n")
+    assert lab.engine.upkeep.prune(PrunePolicy()).errors == ()
+
+    [report] = lab.engine.resume_restores(lab.workspace)
+
+    assert (paths(report.merged), report.failed) == ([FILE], ())
+    assert desk.names == {"b1"}
+    desk.redo(report, A)
+    assert desk.names == {"a1", "b1"}
+    desk.undo("b1")
+    assert desk.names == {"a1"}
+
+
+def test_ledger_of_before_is_still_read(desk: Desk) -> None:
+    """It names neither what stood before a write nor whose changes a content holds: nothing is merged on a guess."""
+    lab = desk.lab
+    desk.change("a1", 0, A)
+    desk.undo("a1")
+    desk.change("a2", 0, A)
+    desk.change("b1", 10, B)
+    ledger = Path(Layout(os.path.realpath(lab.store.parent)).ledger(lab.workspace.hash))
+    records = [json.loads(line) for line in ledger.read_text().splitlines()]
+    for record in records:
+        record.pop("before")
+        record.pop("chat") if record["type"] == "restore" else None
+        record["entries"] = {path: entry[:4] for path, entry in record.get("entries", {}).items()}
+    ledger.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+
+    report = desk.undo("a2")
+
+    assert desk.names == {"a2", "b1"}
+    assert [note.why for note in report.other_chats] == [
+        f"written by {B}; the ledger is too old to tell whose lines are whose"
+    ]
