@@ -1,5 +1,6 @@
 """``gateway checkpoints``: the store, looked at and tidied."""
 
+import os
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -105,6 +106,7 @@ def list_checkpoints(directory: str | None, *, as_json: bool) -> Exit:
     from engine.model import Workspace
 
     engine = opening.engine()
+    boxed = _containers()
     projects = [project for project in engine.upkeep.projects() if directory in (None, project.workdir)]
     if directory is not None and not projects:
         click.echo(f"gateway: the store has no checkpoints of {directory}. See: gateway checkpoints", err=True)
@@ -119,11 +121,14 @@ def list_checkpoints(directory: str | None, *, as_json: bool) -> Exit:
             click.echo(f"gateway: {_workdir(project)}: {error}", err=True)
             failed = True
             continue
+        containers = {name: kind for path, name, kind in boxed if f"{path}/".startswith(f"{root}/")}
         if as_json:
             listed = [{"number": number, **asdict(item)} for number, item in enumerate(held, 1)]
-            trees.append({"workdir": project.workdir, "hash": project.hash, "checkpoints": listed})
+            trees.append(
+                {"workdir": project.workdir, "hash": project.hash, "checkpoints": listed, "containers": containers}
+            )
         else:
-            click.echo(_listed(_workdir(project), held))
+            click.echo(_listed(_workdir(project), held, containers))
     if as_json:
         print_json(trees)
     elif not projects:
@@ -131,11 +136,25 @@ def list_checkpoints(directory: str | None, *, as_json: bool) -> Exit:
     return Exit.PARTLY if failed else Exit.OK
 
 
-def _listed(workdir: str, held: "list[Checkpoint]") -> str:
+def _listed(workdir: str, held: "list[Checkpoint]", containers: dict[str, str]) -> str:
+    from gateway.commands.failures import container_reason
     from gateway.listing import entry
 
     lines = [entry(number, checkpoint) for number, checkpoint in enumerate(held, 1)]
-    return "\n".join([f"{workdir}:", *(lines or ["  none"]), ""])
+    reasons = [f"  In the workspace {name}: {container_reason(kind)}" for name, kind in containers.items()]
+    return "\n".join([f"{workdir}:", *(lines or ["  none"]), *reasons, ""])
+
+
+def _containers() -> list[tuple[str, str, str]]:
+    """The workspaces whose commands run in a container: real path, name and kind of each."""
+    settings = opening.find_settings()
+    if settings is None:
+        return []
+    return [
+        (os.path.realpath(workspace.path), name, workspace.backend.kind)
+        for name, workspace in settings.workspaces.items()
+        if workspace.backend.is_container
+    ]
 
 
 @command.command(epilog=ending("gateway checkpoints clear", "gateway checkpoints clear -f"))

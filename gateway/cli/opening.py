@@ -9,7 +9,7 @@ from gateway.home import Home
 
 if TYPE_CHECKING:
     from engine.api import Engine
-    from gateway.config import Configuration
+    from gateway.config import Configuration, Settings
     from gateway.supervisor import Supervisor
 
 
@@ -40,6 +40,16 @@ def supervisor() -> "Supervisor":
     from gateway.supervisor import Supervisor
 
     return Supervisor.from_environment(os.environ)
+
+
+def find_settings() -> "Settings | None":
+    """The settings, for those who can do without: ``None`` where they cannot be used. Nothing is made or said."""
+    from gateway.config import ConfigInvalid, load_configuration
+
+    try:
+        return load_configuration(home(), os.environ).settings
+    except ConfigInvalid:
+        return None
 
 
 def engine() -> "Engine":

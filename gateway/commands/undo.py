@@ -84,11 +84,11 @@ async def take_back(context: CommandContext, turn_id: int | None, *, retry: bool
             "To go back further: /rollback"
         )
     move = Move(RestoreKind.UNDO, turn.parent_id, retries=turn.id if retry else None)
+    if context.container is not None:
+        return await _conversation_only(context, turn, move, container_reason(context.container))
     cut_off = turn.checkpoint_id is None and turn.state is TurnState.INTERRUPTED and context.guarded
     if turn.checkpoint_id is None and not cut_off:
         return await _conversation_only(context, turn, move, _NO_CHECKPOINT)
-    if context.container is not None:
-        return await _conversation_only(context, turn, move, container_reason(context.container))
     workspace = await guarded_workspace(context)
     checkpoint_id = turn.checkpoint_id or await _find_checkpoint(context, workspace, turn)
     if checkpoint_id is None:
@@ -108,7 +108,7 @@ async def _find_checkpoint(context: CommandContext, workspace: Workspace, turn: 
 
 async def _conversation_only(context: CommandContext, turn: Turn, move: Move, why: str) -> TakenBack:
     moved = await move_conversation(context, move)
-    said = f"✅ Took back the last turn: {_quoted(turn)}\nOnly the conversation moved: {why}.\n"
+    said = f"✅ Took back the last turn: {_quoted(turn)}\nOnly the conversation moved: {why.removesuffix('.')}.\n"
     return TakenBack(turn, say(said + conversation_said(moved, files=False)), complete=True)
 
 
