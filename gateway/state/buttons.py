@@ -20,6 +20,9 @@ KEPT = timedelta(days=30)
 TOKEN_BYTES = 16
 """As hexadecimal digits, all that the contract allows."""
 
+ROWS_AT_ONCE = 50
+"""Together fewer values than any version of SQLite refuses (999)."""
+
 _COLUMNS = "token, adapter, chat, command, person, answers, outbox_id, once, batch, made_at"
 
 
@@ -148,10 +151,11 @@ async def _person(tx: Transaction, inbox_id: int | None) -> str | None:
 
 
 async def _insert(tx: Transaction, rows: Sequence[tuple[Value, ...]]) -> None:
-    """Insert rows in one statement: a long list has dozens of buttons."""
-    if rows:
-        marks = ", ".join(f"({', '.join('?' * len(row))})" for row in rows)
-        values = [value for row in rows for value in row]
+    """Insert many rows in few statements: a long list has dozens of buttons, and SQLite takes so many values."""
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        some = rows[start : start + ROWS_AT_ONCE]
+        marks = ", ".join(f"({', '.join('?' * len(row))})" for row in some)
+        values = [value for row in some for value in row]
         await tx.execute(f"INSERT INTO buttons ({_COLUMNS}) VALUES {marks}", *values)  # noqa: S608 - question marks
 
 

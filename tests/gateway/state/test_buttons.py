@@ -1,6 +1,7 @@
 """What a button's token stands for."""
 
 import re
+import sqlite3
 from datetime import timedelta
 
 import pytest
@@ -58,6 +59,17 @@ async def test_a_reply_to_nobody_has_buttons_for_everybody(memory: Memory):
 
     assert bound is not None
     assert bound.person is None
+
+
+async def test_a_reply_may_have_any_number_of_buttons(memory: Memory):
+    connection = memory.database._connection
+    # Older libraries take no more values in a statement.
+    await connection._execute(connection._conn.setlimit, sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+
+    await memory.outbox.put(reply(*(Button(f"B{number}", f"/b {number}") for number in range(401))))
+
+    (rows,) = await memory.database.fetch_all("SELECT count(*), count(DISTINCT command) FROM buttons")
+    assert tuple(rows) == (401, 401)
 
 
 async def test_a_token_made_before_its_message_stays_the_same(memory: Memory):
