@@ -50,6 +50,7 @@ class OutsideConnectionError(AssertionError):
 
 attempts: list[str] = []
 skips: list[str] = []
+told: list[str] = []
 
 
 def pytest_configure() -> None:
@@ -133,9 +134,11 @@ def nothing_blocks_the_loop(request: pytest.FixtureRequest, block_buster: BlockB
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note a test that was skipped, or was expected to fail."""
+    """Note a test that was skipped, or was expected to fail, and what a test has to tell about itself."""
     if report.skipped:
         skips.append(report.nodeid)
+    if report.when == "call":
+        told.extend(str(value) for name, value in report.user_properties if name == "told")
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -156,7 +159,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which skips failed the run."""
+    """Say what tests have to tell, and which skips failed the run."""
+    if told:
+        terminalreporter.section("what was broken off, and where")
+        terminalreporter.write_line("\n".join(sorted(told)))
     if skips and os.environ.get("CI") == "true":
         terminalreporter.section("skipped, which is a failure in CI")
         terminalreporter.write_line("\n".join(skips))
