@@ -11,41 +11,63 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import anyio
 
 from adapters.contract import Inbound, Outbound, Place, Receive
 from engine.api import Engine
+from engine.model import Workspace
 from gateway.access import OWNED
 from gateway.agents.direct import DirectAgent
 from gateway.config.settings import Settings
 from gateway.conversations import Wishes
+from gateway.offload import Offload
 from gateway.service import Service, serve
 from gateway.state.database import Database, Transaction
 from gateway.workspaces import Workspaces
+from tests.gateway.agent_kit import AGENT, KIND, Scripted, runs_what_it_is_told
 
 PLACE = Place("post", "here")
+T = TypeVar("T")
 
 
 class Steps:
-    """Counts what happens, and ends the process by SIGKILL at one of them."""
+    """Counts the steps of a run, and ends the process by SIGKILL at one of them.
+
+    A step is a moment that leaves something else behind than the one before: something was committed, sent,
+    acknowledged, or done to files. Of moments with nothing in between, whoever starts next finds the same.
+    """
 
     def __init__(self, kill_at: int | None, trace: str) -> None:
         self.kill_at = kill_at
         self.count = 0
+        self.changed = True
         self.trace = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
     def __call__(self, name: str) -> None:
+        """Be at a moment."""
+        if not self.changed:
+            return
+        self.changed = False
         self.count += 1
         os.write(self.trace, f"{name}\n".encode())
         if self.count == self.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def after(self, name: str) -> None:
+        """Be at the moment after something was left behind."""
+        self.changed = True
+        self(name)
+
 
 class PostOffice:
-    """A platform made of files in ``directory``; ``updates`` are the texts that a person wrote, in order."""
+    """A platform made of files in ``directory``; ``updates`` are the texts that a person wrote, in order.
+
+    A person answers a question once something has been said to the message before.
+    """
 
     name = PLACE.adapter
 
@@ -54,21 +76,30 @@ class PostOffice:
         self.delivered = os.path.join(directory, "delivered")
         self.updates = updates
         self.step = step
+        self.sent = anyio.Event()
 
     async def run(self, receive: Receive) -> None:
         known = read_lines(self.acknowledged)
         for number, text in enumerate(self.updates):
             event_id = f"e{number}"
             if event_id not in known:
+                if text.startswith("/approve"):
+                    await self.said_to(f"e{number - 1}")
                 await receive(Inbound(PLACE, "u1", event_id, text))
                 self.step(f"stored {event_id}")
                 append_line(self.acknowledged, event_id)
-                self.step(f"acknowledged {event_id}")
+                self.step.after(f"acknowledged {event_id}")
+
+    async def said_to(self, event_id: str) -> None:
+        while not any(json.loads(line)[0] == event_id for line in read_lines(self.delivered)):
+            await self.sent.wait()
 
     async def send(self, message: Outbound) -> None:
         self.step("send")
         append_line(self.delivered, json.dumps([message.reply_to, message.plain_text]))
-        self.step("sent")
+        self.step.after("sent")
+        self.sent.set()
+        self.sent = anyio.Event()
 
     async def progress(self, place: Place, text: str) -> None:
         pass
@@ -92,7 +123,7 @@ def read_lines(path: str) -> list[str]:
 
 
 def count_transactions(step: Steps) -> None:
-    """Make a step of each transaction's beginning, of the moment before its commit, and of the one after."""
+    """Be at a moment of each transaction's beginning, of the one before its commit, and of the one after."""
     original = Database.transaction
 
     @asynccontextmanager
@@ -101,9 +132,22 @@ def count_transactions(step: Steps) -> None:
         async with original(self, durable=durable) as tx:
             yield tx
             step("commit")
-        step("committed")
+        step.after("committed")
 
     Database.transaction = transaction  # type: ignore[method-assign]
+
+
+def count_writes(step: Steps) -> None:
+    """Be at a moment after each call of the engine that may leave something behind."""
+    original = Offload._write
+
+    async def write(self: Offload, workspace: Workspace, work: Callable[[], T]) -> T:
+        try:
+            return await original(self, workspace, work)
+        finally:
+            step.after("written")
+
+    Offload._write = write  # type: ignore[method-assign]
 
 
 def run_gateway(job: dict) -> None:
@@ -111,9 +155,11 @@ def run_gateway(job: dict) -> None:
     directory = job["directory"]
     step = Steps(job["kill_at"], os.path.join(directory, "trace"))
     count_transactions(step)
+    count_writes(step)
     workspace = os.path.join(directory, "project")
     home = os.path.join(directory, "home")
-    settings = Settings().with_workspace("project", workspace).with_checkpoints(on=job["checkpoints"])
+    settings = Settings.model_validate({"agent": AGENT} if job["asks"] else {})
+    settings = settings.with_workspace("project", workspace).with_checkpoints(on=job["checkpoints"])
     service = Service(
         home=home,
         engine=Engine(
@@ -122,10 +168,12 @@ def run_gateway(job: dict) -> None:
             lock_path=os.path.join(home, ".checkpoints.lock"),
             search_path=os.environ["PATH"],
             command_env={"PATH": os.environ["PATH"]},
+            # What the engine noted before it touches a file is left behind by then.
+            file_fault=lambda operation, path: step.after(f"about to {operation} {path}"),
         ),
         adapters=(PostOffice(directory, job["updates"], step),),
         rules={PLACE.adapter: OWNED},
-        agents={"direct": DirectAgent()},
+        agents={"direct": DirectAgent(), KIND: Scripted(runs_what_it_is_told)},
         open_workspaces=lambda offload: Workspaces(settings, offload, "project"),
         wishes=Wishes(),
         signals=(),
