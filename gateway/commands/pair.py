@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from gateway.commands.arguments import parse_arguments
 from gateway.commands.base import BadUsage, Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
-from gateway.render import name, say
-from gateway.state.access import CODE_CHARACTERS, CODE_LIFETIME, Role, normal
+from gateway.render import Reply, name, say
+from gateway.state.access import CODE_CHARACTERS, CODE_LIFETIME, Admission, Role, normal
 
 _MINUTES = int(CODE_LIFETIME.total_seconds() // 60)
 
@@ -26,15 +26,25 @@ class Pair:
     order = Order.IMMEDIATE
 
     async def run(self, context: CommandContext) -> Outcome:
-        """Answer with who was admitted; they are told by themselves."""
+        """Admit, and answer with who it was in one transaction; they are told by themselves."""
         inbound = context.inbound
-        by = f"{inbound.place.adapter}:{inbound.user}"
-        admission = await context.memory.admissions.redeem(self.code, self.role, by=by)
+        admission = await context.memory.admissions.redeem(
+            self.code,
+            self.role,
+            by=f"{inbound.place.adapter}:{inbound.user}",
+            answer=lambda admission: _admitted(admission).to(inbound.place, inbound.event_id),
+            inbox_id=context.inbox_id,
+            owner=context.memory.instance.id,
+        )
         if admission is None:
             raise Declined(NO_SUCH_CODE)
-        who = f"{name(admission.adapter)}:{name(admission.user)}"
-        undo = f"Undo it on the gateway's machine: gateway pair --remove {who}"
-        return Outcome((say(f"✅ Admitted {who} as {admission.role.value}. {undo}"),))
+        return Outcome(())
+
+
+def _admitted(admission: Admission) -> Reply:
+    who = f"{name(admission.adapter)}:{name(admission.user)}"
+    undo = f"Undo it on the gateway's machine: gateway pair --remove {who}"
+    return say(f"✅ Admitted {who} as {admission.role.value}. {undo}")
 
 
 def parse(text: str) -> Invocation:

@@ -89,10 +89,20 @@ class Admissions:
             )
         return code
 
-    async def redeem(self, code: str, role: Role, *, by: str) -> Admission | None:
+    async def redeem(
+        self,
+        code: str,
+        role: Role,
+        *,
+        by: str,
+        answer: Callable[[Admission], Outbound] | None = None,
+        inbox_id: int | None = None,
+        owner: str = "",
+    ) -> Admission | None:
         """Admit the person whom a code was given to; ``None`` when no such code is open.
 
-        Somebody who is admitted already gets the role. They are told by whoever serves their platform, see `tell`.
+        Somebody who is admitted already gets the role. They are told by whoever serves their platform, see `tell`. An
+        ``answer`` to the message ``inbox_id`` is stored together with it, so that no crash comes in between.
         """
         now = self._clock()
         async with self._database.transaction() as tx:
@@ -109,6 +119,8 @@ class Admissions:
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 *(admission.adapter, admission.user, role.value, admission.chat, by, to_text(now)),
             )
+            if answer is not None:
+                await put(tx, answer(admission), inbox_id=inbox_id, owner=owner, now=now)
         return admission
 
     async def remove(self, adapter: str, user: str) -> bool:

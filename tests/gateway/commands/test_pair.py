@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from adapters.contract import Inbound, MenuEntry, Place
@@ -51,6 +52,23 @@ async def test_a_stranger_is_admitted_by_an_admin_told_and_heard_until_removed(s
     assert heard.endswith("Admitted as: user")
     assert removed.notice is None, "they were told how to be admitted a moment ago"
     assert len(strict.platform.sent) == 3
+
+
+async def test_an_admission_that_a_crash_cuts_off_is_answered_as_one(home: Path, app: Path, monkeypatch):
+    settings = settings_for(app)
+    async with running_gateway(home, settings, rules=BOSS) as gateway:
+        monkeypatch.setattr(gateway.memory.inbox, "done", lambda *_: anyio.sleep_forever())
+        code = await asked(gateway)
+        event_id = await gateway.chat().send(f"/pair {code}", user="boss")
+        with anyio.fail_after(30):
+            while not await gateway.memory.admissions.all():
+                await anyio.lowlevel.checkpoint()
+
+    async with running_gateway(home, settings, rules=BOSS) as gateway:
+        await gateway.delivery.idle()
+        said = [message.plain_text for message in gateway.platform.sent if message.reply_to == event_id]
+
+    assert [text.startswith("✅ Admitted test:sam as user.") for text in said] == [True]
 
 
 async def test_an_admin_by_code_may_admit_others(strict: Gateway):
