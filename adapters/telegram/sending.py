@@ -5,6 +5,7 @@ same reply goes on where that one stopped, as long as this process lives.
 """
 
 import logging
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any
 
@@ -58,34 +59,25 @@ class Sender:
 
         Best effort: the person can ask again.
         """
-        answered = message_of(event.inbound.event_id)
-        piece = Piece((Part(notice),))
+        answered, piece = message_of(event.inbound.event_id), Piece((Part(notice),))
+        if event.address.is_private:
+            await _best_effort(self._send(event.address, piece))
+            return
         try:
-            if not event.address.is_private:
-                try:
-                    await self._send(event.address, piece, answered, only_for=event)
-                except TelegramBadRequest:
-                    await self._send(event.address, piece, answered)
-            else:
-                await self._send(event.address, piece)
-        except REFUSALS as error:
-            _log.info("a notice was not shown: %s", reason_of(error))
+            await self._send(event.address, piece, answered, only_for=event)
+        except REFUSALS:
+            await _best_effort(self._send(event.address, piece, answered))
 
     async def answer(self, event: Event, notice: str | None, *, spent: bool) -> None:
         """Answer a press, which its person's screen waits for, and take away buttons that have had their use."""
         if event.press is None:
             return
         alert = notice if notice is None or len(notice) <= LONGEST_ANSWER else notice[: LONGEST_ANSWER - 1] + "…"
-        try:
-            await self._bot.answer_callback_query(event.press.query, alert, show_alert=bool(alert))
-            if spent and event.press.message is not None:
-                await self._bot.edit_message_reply_markup(
-                    chat_id=event.address.chat, message_id=event.press.message, reply_markup=None
-                )
-        except REFUSALS as error:
-            # Too old to be answered, or the message is gone.
-            _log.info("a press was not answered: %s", reason_of(error))
-        if notice != alert and notice is not None:
+        chat, message = event.address.chat, event.press.message
+        await _best_effort(self._bot.answer_callback_query(event.press.query, alert, show_alert=bool(alert)))
+        if spent and message is not None:
+            await _best_effort(self._bot.edit_message_reply_markup(chat_id=chat, message_id=message))
+        if notice is not None and notice != alert:
             await self.tell(event, notice)
 
     async def _send_marked(self, address: Address, piece: Piece, answered: int | None) -> None:
@@ -123,6 +115,14 @@ class Sender:
         else:
             document = BufferedInputFile(piece.file.content, file_name(piece.file.name))
             await self._bot(SendDocument(document=document, caption=text or None, caption_entities=marks, **common))
+
+
+async def _best_effort(call: Awaitable[object]) -> None:
+    """Do what the person can ask for again: a press may be too old to be answered, a message may be gone."""
+    try:
+        await call
+    except REFUSALS as error:
+        _log.info("not shown: %s", reason_of(error))
 
 
 def _reply(answered: int | None) -> ReplyParameters | None:

@@ -282,7 +282,7 @@ async def test_a_notice_is_shown_to_its_person_alone_where_that_is_possible(api,
 
 async def test_a_notice_that_cannot_be_shown_does_not_stop_anything(api, connect, ann):
     async def refuse(inbound: Inbound) -> Reception:
-        return Reception(notice="You are not admitted.")
+        return Reception(notice="You are not admitted.", spent=inbound.pressed is not None)
 
     async with connect() as far:
         far.answer = refuse
@@ -295,3 +295,4 @@ async def test_a_notice_that_cannot_be_shown_does_not_stop_anything(api, connect
         await api.until(lambda: not api.world.updates)
 
     assert len(api.refused("sendMessage")) == len(api.refused("answerCallbackQuery")) == 1
+    assert "reply_markup" not in api.world.shown(42)[0]
