@@ -65,6 +65,7 @@ async def test_an_admission_that_a_crash_cuts_off_is_answered_as_one(home: Path,
                 await anyio.lowlevel.checkpoint()
 
     async with running_gateway(home, settings, rules=BOSS) as gateway:
+        await gateway.hub.idle()
         await gateway.delivery.idle()
         said = [message.plain_text for message in gateway.platform.sent if message.reply_to == event_id]
 
