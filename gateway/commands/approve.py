@@ -29,7 +29,7 @@ class Answer:
         settled = await context.memory.approvals.settle(
             asked.id, self.state, by=context.inbound.user, inbox_id=context.inbox_id
         )
-        if settled.answer_inbox_id != context.inbox_id:
+        if settled.state is not self.state or settled.answer_inbox_id != context.inbox_id:
             raise Declined(_over(settled))
         context.control.wake(asked.id)
         said = "✅ Approved, it runs now" if self.state is ApprovalState.APPROVED else "🚫 Denied, it is not run"

@@ -10,6 +10,7 @@ from gateway.commands.base import Command, CommandContext, Invocation, Order, Ou
 from gateway.commands.workspace import where
 from gateway.listing import local_minute
 from gateway.render import SHORT_ID, counted, one_line, say
+from gateway.state.errors import StateError
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
 
@@ -48,8 +49,10 @@ class Stop:
 
     async def run(self, context: CommandContext) -> Outcome:
         """Answer once the turn can write nothing more; what it asks is denied."""
-        # Stored before the turn is stopped and never told to it, so that it cannot go on with the answer.
-        await context.memory.approvals.deny_all(context.place, by=context.inbound.user, inbox_id=context.inbox_id)
+        # Stored before the turn is stopped and never told to it, so that it cannot go on with the answer. Where that
+        # fails, the turn's end closes the question.
+        with suppress(StateError):
+            await context.memory.approvals.deny_all(context.place, by=context.inbound.user, inbox_id=context.inbox_id)
         if await context.control.stop():
             return Outcome((say("⏹ Stopped. What it had changed by then stays: /diff shows it, /undo takes it back."),))
         return Outcome((say("Nothing is running."),))

@@ -1,8 +1,10 @@
 """Files and conversation after a crash in the middle of a restore, and when only one half succeeds."""
 
 import errno
+import logging
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ from anyio import to_thread
 from adapters.contract import Inbound, Place
 from engine.api import Engine
 from gateway.offload import Offload
+from gateway.state import database, patience
 from gateway.state.memory import open_memory
 from gateway.state.restores import RestoreKind, RestoreState
 from tests.gateway.commands.kit import (
@@ -227,6 +230,56 @@ async def test_half_of_a_redo_can_be_asked_for_again(home: Path, app: Path) -> N
 
         assert tree_of(app) == {"app.py": b"agent\n", "notes.md": b"agent\n"}
         assert await chat.head() == head
+
+
+class Locking(logging.Handler):
+    """Holds the database against the gateway from the first change of a file until it complains."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__()
+        self.path = home / "gateway.db"
+        self.on = False
+        self.connection: sqlite3.Connection | None = None
+
+    def __call__(self, _operation: str, _path: str) -> None:
+        if self.on and self.connection is None:
+            self.connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self.connection.execute("BEGIN IMMEDIATE")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        assert "cannot be used" in record.getMessage()
+        assert self.connection is not None
+        self.connection.close()
+
+
+@pytest.mark.parametrize("command", ["/rollback 1", "/undo", "/retry"])
+async def test_conversation_that_could_not_follow_the_files_is_said_and_follows_at_the_next_start(
+    home: Path, app: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.05)
+    locking = Locking(home)
+    async with running_gateway(home, settings_for(app), make_engine=faulty_engine(locking)) as gateway:
+        chat = gateway.chat()
+        await chat.say("$ echo agent >> app.py")
+        head = await chat.head()
+        logging.getLogger(patience.__name__).addHandler(locking)
+        locking.on = True
+        try:
+            said = await chat.say(command)
+        finally:
+            logging.getLogger(patience.__name__).removeHandler(locking)
+
+        assert "⚠ Only files went back; the conversation was left as it is: the database" in said.text
+        assert tree_of(app) == {"app.py": b"one\ntwo\n", "notes.md": b"mine\n"}
+        assert await chat.head() == head
+
+    async with running_gateway(home, settings_for(app)) as gateway:
+        told = await gateway.chat().told()
+
+        assert told.lines[0] == "The gateway was restarted in the middle of this restore; it is finished now."
+        assert "↩ Undid 1 turn." in told.text
+        assert await gateway.chat().head() is None
+        assert tree_of(app) == {"app.py": b"one\ntwo\n", "notes.md": b"mine\n"}
 
 
 async def test_retry_does_not_run_a_turn_whose_files_did_not_go_back(home: Path, app: Path) -> None:
