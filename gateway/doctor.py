@@ -1,6 +1,7 @@
 """Looks at an installation: what is well, what is odd, what is wrong, and what to do about it.
 
-Nothing is made, repaired or removed. An existing database is opened as the gateway itself would open it.
+Here is what Takeback has for itself; `gateway.surroundings` looks at what it depends on. Nothing is made, repaired or
+removed. An existing database is opened as the gateway itself would open it.
 """
 
 import os
@@ -9,14 +10,14 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import anyio
 
 from engine.errors import EngineError
+from gateway import surroundings
 from gateway.config import ConfigInvalid, Configuration, load_configuration
+from gateway.findings import Finding, Level, Patient
 from gateway.home import Home
 from gateway.state.database import open_database
 from gateway.state.errors import StateError
@@ -30,34 +31,6 @@ OLDEST_SQLITE = (3, 35, 0)
 GIB = 1024**3
 LOW_DISK_BYTES = GIB
 FULL_DISK_BYTES = GIB // 10
-
-
-class Level(StrEnum):
-    """How grave a finding is. Only a problem makes the installation unhealthy."""
-
-    OK = "ok"
-    WARNING = "warning"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was looked at, what was found, and what to do; ``remedy`` is empty where nothing is to be done."""
-
-    name: str
-    level: Level
-    detail: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Patient:
-    """What is examined. ``configuration`` is ``None`` where it is invalid; ``invalid`` then says why."""
-
-    home: Home
-    engine: "Engine"
-    configuration: Configuration | None
-    invalid: ConfigInvalid | None
 
 
 def examine(home: Home, environment: Mapping[str, str], engine: "Engine") -> list[Finding]:
@@ -209,5 +182,6 @@ CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     _database,
     _store,
     _disk,
+    *surroundings.CHECKS,
 )
 """Every check, in the order of the report."""

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gateway.config import load_configuration
@@ -23,12 +23,33 @@ class AlreadyConfigured(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class TelegramChoice:
+    """The bot to serve; ``admin`` is the id of the person who sets it up, if they know it."""
+
+    token: str = field(repr=False)
+    admin: int | None = None
+    api_base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlackChoice:
+    """The Slack app to serve; ``admin`` is the id of the person who sets it up, if they know it."""
+
+    bot_token: str = field(repr=False)
+    app_token: str = field(repr=False)
+    admin: str | None = None
+    api_base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Choices:
     """What a person chose."""
 
     workspace: str
     name: str
     checkpoints: bool
+    telegram: TelegramChoice | None = None
+    slack: SlackChoice | None = None
 
 
 def suggested_name(path: str) -> str:
@@ -46,11 +67,7 @@ def write_configuration(home: Home, environment: Mapping[str, str], choices: Cho
         HomeUnusable: there is no home to write to.
         OSError: it could not be written.
     """
-    tree: dict[str, Any] = {
-        "checkpoints": {"enabled": choices.checkpoints},
-        "default_workspace": choices.name,
-        "workspaces": {choices.name: {"path": choices.workspace}},
-    }
+    tree = _tree(choices)
     home.ensure()
     if os.path.lexists(home.config) and not force:
         raise AlreadyConfigured(home.config)
@@ -61,6 +78,21 @@ def write_configuration(home: Home, environment: Mapping[str, str], choices: Cho
         os.replace(home.config, set_aside)
     _write(home, render(tree))
     return set_aside
+
+
+def _tree(choices: Choices) -> dict[str, Any]:
+    """What was chosen, shaped like the file."""
+    tree: dict[str, Any] = {
+        "checkpoints": {"enabled": choices.checkpoints},
+        "default_workspace": choices.name,
+        "workspaces": {choices.name: {"path": choices.workspace}},
+    }
+    for name, platform in (("telegram", choices.telegram), ("slack", choices.slack)):
+        if platform is not None:
+            chosen = {key: value for key, value in asdict(platform).items() if value is not None}
+            admin = chosen.pop("admin", None)
+            tree[name] = chosen | ({} if admin is None else {"admins": [admin]})
+    return tree
 
 
 def _prove(tree: Mapping[str, Any], environment: Mapping[str, str]) -> None:

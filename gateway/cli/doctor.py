@@ -17,10 +17,13 @@ MARKS = {"ok": "✓", "warning": "!", "problem": "✗"}
 def command(*, as_json: bool) -> Exit:
     """Check this installation and say what to do about what is wrong.
 
-    Looks at Python, SQLite, git, the home, the configuration, the workspaces, the database, the store and the disk;
-    repairs nothing. The exit code is 0 when there is no problem (warnings are none), else 1.
+    Looks at Python, SQLite, git, the home, the configuration, the workspaces, the database, the store, the disk and the
+    clock; asks the chat platforms whether the tokens are good, and a running service how it is; compares installed
+    systemd units with those of this version. Repairs nothing. The exit code is 0 when there is no problem (warnings are
+    none), else 1.
     """
-    from gateway.doctor import Level, examine
+    from gateway.doctor import examine
+    from gateway.findings import Level
 
     findings = examine(opening.home(), os.environ, opening.engine())
     healthy = not any(finding.level is Level.PROBLEM for finding in findings)

@@ -62,7 +62,7 @@ class Served:
             said = self.program.hear()
             if said.get("done"):
                 took.append(time.monotonic() - began.pop(said["chat"]))
-        self.program.heard.clear()
+        self.forget()
         return Timed(sorted(took))
 
     def ask_beside(self, text: str, chats: Sequence[str], question: str) -> float:
@@ -74,7 +74,13 @@ class Served:
         took_s = time.monotonic() - began
         for chat in chats:
             self.program.answer(chat)
+        self.forget()
         return took_s
+
+    def forget(self) -> None:
+        """Drop what has been heard and not been asked for."""
+        self.program.heard.clear()
+        self.program._by_chat.clear()
 
 
 @contextmanager

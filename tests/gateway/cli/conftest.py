@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.gateway.cli.platform_server import platforms_on_loopback
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 
@@ -54,6 +56,13 @@ def gateway(tmp_path):
     user_home = tmp_path / "user"
     user_home.mkdir()
     return Command(str(tmp_path / "home"), str(user_home))
+
+
+@pytest.fixture
+def platforms():
+    """Telegram and Slack on loopback, to ask about tokens."""
+    with platforms_on_loopback() as platforms:
+        yield platforms
 
 
 @pytest.fixture

@@ -3,10 +3,18 @@
 import json
 import os
 import shutil
+import socket
+import sqlite3
+import subprocess
 
 import pytest
 
+from engine.api import Engine
 from gateway.cli.exits import Exit
+from gateway.findings import Finding, Level, Patient
+from gateway.home import Home
+from gateway.surroundings import CHECKS, UNITS
+from tests.gateway.cli.platform_server import SLACK_APP, SLACK_BOT, TELEGRAM
 
 
 def findings(gateway, **environment) -> tuple[int, dict[str, list[dict]]]:
@@ -57,7 +65,7 @@ def test_a_home_or_a_configuration_that_others_may_read_is_a_warning(gateway):
     os.chmod(gateway.home, 0o755)
     path = os.path.join(gateway.home, "config.yaml")
     with open(path, "w") as file:
-        file.write("telegram: {token: SECRET}\n")
+        file.write("telegram: {token: '1:SECRET', api_base: 'http://127.0.0.1:1'}\n")
     os.chmod(path, 0o644)
 
     code, named = findings(gateway)
@@ -97,3 +105,77 @@ def test_a_damaged_store_is_a_problem(gateway, workspace):
 
     assert code == Exit.ERROR
     assert "gateway checkpoints verify" in named["store"][0]["remedy"]
+
+
+def test_tokens_and_backends_are_well_or_problems_with_remedies(gateway, platforms, workspace):
+    good = {
+        "TAKEBACK_TELEGRAM__TOKEN": TELEGRAM,
+        "TAKEBACK_TELEGRAM__API_BASE": platforms.address,
+        "TAKEBACK_SLACK__BOT_TOKEN": SLACK_BOT,
+        "TAKEBACK_SLACK__APP_TOKEN": SLACK_APP,
+        "TAKEBACK_SLACK__API_BASE": platforms.address,
+    }
+    bad = {
+        "TAKEBACK_TELEGRAM__TOKEN": "12:bad",
+        "TAKEBACK_SLACK__BOT_TOKEN": "xoxb-bad",
+        "TAKEBACK_WORKSPACES__BOX__PATH": str(workspace),
+        "TAKEBACK_WORKSPACES__BOX__BACKEND": '{"kind": "docker", "cli": "no-such-program", "image": "dev"}',
+    }
+
+    well, named = findings(gateway, **good)
+    ill, bad_named = findings(gateway, **(good | bad))
+
+    assert well == Exit.OK
+    assert [named[name][0]["detail"] for name in ("telegram", "slack", "slack app")] == [
+        *("@some_bot", "takeback in Some Team", "the token is good")
+    ]
+    assert ill == Exit.ERROR
+    assert bad_named["telegram"][0]["detail"] == "Telegram refuses the token: Unauthorized"
+    assert "@BotFather" in bad_named["telegram"][0]["remedy"]
+    assert bad_named["slack"][0]["detail"] == "Slack refuses the token: invalid_auth"
+    assert "12:bad" not in json.dumps(bad_named)
+    assert bad_named["backend of box"][0]["remedy"] == "Install no-such-program, or correct workspaces.box.backend."
+
+
+def test_a_clock_that_stands_before_what_was_stored_is_a_problem(gateway, workspace):
+    gateway("chat", "--workspace", str(workspace), stdin="$ true\n")
+    with sqlite3.connect(os.path.join(gateway.home, "gateway.db")) as database:
+        database.execute("UPDATE turns SET started_at = '2999-01-01T00:00:00.000000Z'")
+    database.close()
+
+    code, named = findings(gateway)
+
+    assert code == Exit.ERROR
+    assert "something was stored at 2999-01-01" in named["clock"][0]["detail"]
+    assert "timedatectl" in named["clock"][0]["remedy"]
+
+
+def test_a_running_service_is_asked_how_it_is(gateway):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    environment = {**gateway.environment, "TAKEBACK_HTTP__PORT": port}
+    process = gateway.start("run", stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    assert any(b" started " in line for line in process.stderr)
+    present = findings(gateway, TAKEBACK_HTTP__PORT=port)[1]["service"][0]
+    process.terminate()
+    process.communicate(timeout=20)
+
+    assert present["level"] == "ok"
+    assert present["detail"].startswith("ready at http://127.0.0.1:")
+
+
+def test_an_installed_unit_that_is_not_this_versions_is_a_warning(tmp_path):
+    deploy = os.path.join(os.path.dirname(__file__), "..", "..", "..", "deploy", "systemd")
+    for name in UNITS[:2]:
+        shutil.copy(os.path.join(deploy, name), tmp_path / name)
+    with open(tmp_path / UNITS[0], "a") as file:
+        file.write("# mine\n")
+    engine = Engine(str(tmp_path / "checkpoints"), user_home=str(tmp_path))
+    patient = Patient(Home(str(tmp_path / "home")), engine, None, None, units=str(tmp_path))
+
+    found: dict[str, Finding] = {finding.name: finding for check in CHECKS for finding in check(patient)}
+
+    assert found["unit takeback.service"].level is Level.WARNING
+    assert "systemctl edit takeback.service" in found["unit takeback.service"].remedy
+    assert found["unit takeback-prune.service"].level is Level.OK
+    assert "unit takeback-prune.timer" not in found

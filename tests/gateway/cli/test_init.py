@@ -12,6 +12,7 @@ from gateway.config import keys, load_configuration
 from gateway.config.backend import OPTIONS_OF
 from gateway.config.example import render
 from gateway.home import Home
+from tests.gateway.cli.platform_server import SLACK_APP, SLACK_BOT, TELEGRAM
 from tests.gateway.cli.screens import Screen
 
 EXAMPLE = os.path.join(os.path.dirname(__file__), "..", "..", "..", "deploy", "config.example.yaml")
@@ -72,11 +73,93 @@ def test_in_a_terminal_it_asks_for_what_is_not_given(gateway, workspace):
     screen.press("mine\r")
     screen.shows("Take checkpoints")
     screen.press("n\r")
+    screen.shows("Telegram bot's token")
+    screen.press("\r")
+    screen.shows("Slack app's token")
+    screen.press("\r")
 
     assert screen.ends() == Exit.OK
     settings = load_configuration(Home(gateway.home), {}).settings
     assert settings.workspaces["mine"].path == str(workspace)
     assert settings.checkpoints.enabled is False
+
+
+def test_in_a_terminal_a_refused_token_is_asked_for_again_and_a_good_one_sets_up_the_bot(gateway, workspace, platforms):
+    arguments = ("--telegram-api-base", platforms.address, "--slack-api-base", platforms.address)
+    screen = Screen(gateway.line("init", *arguments), env=gateway.environment, cwd=str(workspace))
+    for _ in range(3):
+        screen.press("\r")
+    screen.shows("Telegram bot's token")
+    screen.press("1:wrong\r")
+    screen.shows("Telegram refuses the token: Unauthorized. Get the bot's token from @BotFather")
+    screen.press(f"{TELEGRAM}\r")
+    screen.shows("telegram: @some_bot")
+    screen.press("12345\r")
+    screen.shows("Slack app's token")
+    screen.press("\r")
+
+    assert screen.ends() == Exit.OK
+    telegram = load_configuration(Home(gateway.home), {}).settings.telegram
+    assert (telegram.token.get_secret_value(), telegram.admins) == (TELEGRAM, (12345,))
+
+
+def write_tokens(directory, **tokens: str) -> list[str]:
+    """Token files, as options."""
+    options = []
+    for name, token in tokens.items():
+        (directory / name).write_text(f"{token}\n")
+        options += [f"--{name.replace('_', '-')}-token-file", str(directory / name)]
+    return options
+
+
+def test_good_tokens_are_written_with_the_platforms_and_the_way_to_be_admitted(gateway, workspace, platforms, tmp_path):
+    tokens = write_tokens(tmp_path, telegram=TELEGRAM, slack_bot=SLACK_BOT, slack_app=SLACK_APP)
+    bases = ["--telegram-api-base", platforms.address, "--slack-api-base", platforms.address]
+
+    result = gateway("init", "--workspace", str(workspace), *tokens, *bases, "--slack-admin", "U1")
+
+    assert (result.returncode, result.stderr) == (Exit.OK, "")
+    assert "telegram: @some_bot" in result.stdout
+    assert "slack: takeback in Some Team" in result.stdout
+    assert "Then write to @some_bot: it gives you a code. Admit yourself with: gateway pair CODE --role admin" in (
+        result.stdout
+    )
+    assert "Then write to takeback in Some Team: you are its admin." in result.stdout
+    settings = load_configuration(Home(gateway.home), {}).settings
+    assert settings.telegram.api_base == settings.slack.api_base == platforms.address
+    assert (settings.telegram.admins, settings.slack.admins) == ((), ("U1",))
+    assert settings.slack.app_token.get_secret_value() == SLACK_APP
+    assert not any(token in result.stdout for token in (TELEGRAM, SLACK_BOT, SLACK_APP))
+
+
+def test_a_refused_token_writes_nothing_and_is_not_shown(gateway, workspace, platforms, tmp_path):
+    tokens = write_tokens(tmp_path, telegram="123:not-the-one")
+
+    result = gateway("init", "--workspace", str(workspace), *tokens, "--telegram-api-base", platforms.address)
+
+    assert result.returncode == Exit.ERROR
+    assert "Telegram refuses the token: Unauthorized. Nothing was written. Get the bot's token" in result.stderr
+    assert "not-the-one" not in result.stdout + result.stderr
+    assert not os.path.exists(os.path.join(gateway.home, "config.yaml"))
+
+
+def test_a_platform_that_cannot_be_reached_is_said_and_the_token_taken(gateway, workspace, tmp_path):
+    tokens = write_tokens(tmp_path, telegram=TELEGRAM)
+
+    result = gateway("init", "--workspace", str(workspace), *tokens, "--telegram-api-base", "http://127.0.0.1:1")
+
+    assert result.returncode == Exit.OK
+    assert "warning: Telegram cannot be asked at http://127.0.0.1:1: ClientConnectorError" in result.stderr
+    assert load_configuration(Home(gateway.home), {}).settings.telegram.token.get_secret_value() == TELEGRAM
+
+
+def test_half_of_slack_is_a_wrong_command_line(gateway, workspace, tmp_path):
+    tokens = write_tokens(tmp_path, slack_bot=SLACK_BOT)
+
+    result = gateway("init", "--workspace", str(workspace), *tokens, "--no-check")
+
+    assert result.returncode == Exit.USAGE
+    assert "Slack needs both tokens" in result.stderr
 
 
 def test_without_a_terminal_the_workspace_has_to_be_given(gateway):
