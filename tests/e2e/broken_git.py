@@ -15,6 +15,10 @@ if test -e '{broken}' && printf '%s' "$*" | grep -q -e "$(cat '{broken}')"; then
     echo 'fatal: sha1 file write error: No space left on device' >&2
     exit 128
 fi
+if test -e '{lying}'; then
+    '{real}' "$@"
+    exit 1
+fi
 exec '{real}' "$@"
 """
 
@@ -27,10 +31,12 @@ class WatchedGit:
         self._calls = directory / "calls"
         self._broken = directory / "broken"
         self._dying = directory / "dying"
+        self._lying = directory / "lying"
         real = shutil.which("git")
         assert real is not None
         script = directory / "git"
-        script.write_text(_SCRIPT.format(calls=self._calls, broken=self._broken, dying=self._dying, real=real))
+        files = {"calls": self._calls, "broken": self._broken, "dying": self._dying, "lying": self._lying}
+        script.write_text(_SCRIPT.format(**files, real=real))
         script.chmod(0o755)
         self.path = f"{directory}:{os.environ['PATH']}"
 
@@ -46,8 +52,13 @@ class WatchedGit:
         """Take in so much of its input and die then, whenever the arguments match."""
         self._dying.write_text(f"{size_bytes}\n{pattern}\n")
 
+    def lie(self) -> None:
+        """Do everything from now on and say that it failed."""
+        self._lying.touch()
+
     def work(self) -> None:
         """Work again."""
+        self._lying.unlink(missing_ok=True)
         self._broken.unlink(missing_ok=True)
         self._dying.unlink(missing_ok=True)
 
