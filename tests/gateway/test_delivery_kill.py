@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -132,13 +132,11 @@ def kills(gateway: Gateway, *, prepared: int = 0) -> Iterator[str]:
 
 
 @pytest.fixture
-def count(record_testsuite_property, capsys: pytest.CaptureFixture[str]) -> Iterator:
-    """Tell of how many kills a test consists, in a line and in the report."""
+def count(record_property: Callable[[str, object], None]) -> Callable:
+    """Tell of how many kills a test consists, in a line of the summary."""
 
     def tell(what: str, notes: list[str], *, at_least: int) -> None:
-        record_testsuite_property(f"kills in {what}", len(notes))
-        with capsys.disabled():
-            print(f"\nkilled at {len(notes)} steps of {what}")  # noqa: T201 - the count is part of the result
+        record_property("told", f"killed at {len(notes)} steps of {what}")
         assert len(notes) >= at_least
 
     return tell
