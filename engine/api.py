@@ -307,7 +307,7 @@ class Engine:
             selection: pathspecs to limit it to.
             everything: restore hand-edits too.
             turns: limit it to what these turns wrote.
-            chat: who asks, as in `TurnRef.chat`; what other chats wrote stays.
+            chat: who asks, as in `TurnRef.chat`; what other chats wrote stays, in a shared file by a merge.
             token: a name for this restore that survives a crash; made up unless given.
 
         Raises:

@@ -68,7 +68,8 @@ def _share(
     if all(act.number <= target.ledger_number for act in acts):
         # A hand led away from what the last writer left and back to it.
         foreign = entry.by_agent and claim.chats is not None and entry.chat not in claim.chats
-        return Shared((), (display(entry.chat),), forward=False) if foreign else None
+        writer = (display(entry.chat),)
+        return Shared((), writer, writers=writer) if foreign else None
     return shared(acts, target.ledger_number, difference.target, difference.now, claim)
 
 
@@ -99,12 +100,16 @@ def _action(result: Entry | None, made: Action) -> Action:
 
 def _keep(difference: Difference, share: Shared, why: str = "") -> PlanItem:
     action = Action.KEEP_OTHER_CHAT if share.others else Action.KEEP_HAND_EDIT
-    said = f"written by {_whose(share)}" if share.others else "edited by hand in between"
+    said = "edited by hand in between"
+    if share.others:
+        said = f"written by {' and '.join(share.writers)}" if share.writers else f"changed by {_whose(share)}"
     return PlanItem(difference.path, action, difference.now, difference.target, f"{said}; {why}" if why else said)
 
 
 def _kept(share: Shared) -> str:
-    return f"keeps what {_whose(share)} wrote" if share.others else "keeps what was edited by hand"
+    if share.writers:
+        return f"keeps what {' and '.join(share.writers)} wrote"
+    return f"keeps what {_whose(share)} took back" if share.others else "keeps what was edited by hand"
 
 
 def _whose(share: Shared) -> str:

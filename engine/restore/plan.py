@@ -4,10 +4,10 @@
 only when what stands there now is content Takeback itself put there, or when the person asked for everything.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine.checkpoints.manifest import covers
+from engine.checkpoints.manifest import covers, iter_parents
 from engine.host.paths import display
 from engine.model import EFFECTIVE, Action, Entry, EntryKind, Gap, PlanItem
 from engine.store.ledger import Ledger, LedgerEntry
@@ -28,7 +28,8 @@ class Facts:
 
     ``everything`` asks for hand-edits too. ``scope`` limits the restore to these paths; ``None`` means all.
     ``occupied`` are paths where something stands that was not captured, ``written_since`` those that tools changed
-    after the checkpoint. ``shared`` says what to do where not everything that changed since is to go.
+    after the checkpoint, ``standing`` all that is captured now. ``shared`` says what to do where not everything that
+    changed since is to go.
     """
 
     sequence: int
@@ -41,6 +42,7 @@ class Facts:
     now_excluded: frozenset[str]
     occupied: frozenset[str]
     written_since: frozenset[str]
+    standing: Collection[str]
     shared: Mapping[str, PlanItem]
 
 
@@ -54,7 +56,18 @@ def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem,
     ]
     items += gaps.unmentioned({item.path for item in items})
     items.sort(key=lambda item: item.path)
-    return tuple(_settle_swaps(items, facts))
+    return tuple(_without_needed_directories(_settle_swaps(items, facts), facts))
+
+
+def _without_needed_directories(items: Sequence[PlanItem], facts: Facts) -> list[PlanItem]:
+    """Leave out the removal of directories in which something stays, so that nothing is promised that is not done."""
+    going = {item.path for item in items if item.action is Action.DELETE}
+    if not any(_kind(item.now) is EntryKind.DIRECTORY for item in items if item.path in going):
+        return list(items)
+    made = {item.path for item in items if item.action in (Action.RESTORE, Action.MERGE)}
+    staying = (set(facts.standing) | facts.now_excluded | {gap.path for gap in facts.now_gaps} | made) - going
+    needed = {parent for path in staying for parent in iter_parents(path)}
+    return [item for item in items if item.path not in going & needed]
 
 
 class _GapLookup:

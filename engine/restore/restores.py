@@ -176,6 +176,7 @@ class Restores:
             captured.excluded,
             occupied & paths,
             ledger.written_after(target.ledger_number),
+            captured.rows.keys(),
             judged.items,
         )
         return classify(differences, facts), judged.known

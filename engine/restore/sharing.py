@@ -49,13 +49,14 @@ class Shared:
     """A path that others changed too: what to reverse, newest first, and who the others are.
 
     No ``steps`` means that nothing of what is to go is in it. ``others`` are chats, or other turns; where there are
-    none, a person's hand came between. ``forward`` says that the checkpoint also holds changes that were taken back
-    since, which no reversing brings back.
+    none, a person's hand came between. ``writers`` are those of them whose lines are in it. ``forward`` says that the
+    checkpoint also holds changes that were taken back since, which no reversing brings back.
     """
 
     steps: tuple[Step, ...]
     others: tuple[str, ...]
-    forward: bool
+    forward: bool = False
+    writers: tuple[str, ...] = ()
 
 
 def shared(acts: Sequence[Act], since: int, target: Entry | None, now: Entry | None, claim: Claim) -> Shared | None:
@@ -79,11 +80,13 @@ def shared(acts: Sequence[Act], since: int, target: Entry | None, now: Entry | N
     if taken and taken == lasting and not claim.redoes and _is_chain(lasting, target, now):
         return None
     steps = _runs_of(later, claim) if claim.redoes else [_step(act, act) for act in taken]
-    others = tuple(sorted({display(act.chat) for act in later if not claim.of_chats(act)}))
-    if own:
-        others = ("another turn",)
+    others = ("another turn",) if own else _chats(later, claim)
     forward = not claim.redoes and not claim.turns and _lacks_own(acts, later, claim)
-    return Shared(tuple(reversed(steps)), others, forward)
+    return Shared(tuple(reversed(steps)), others, forward, others if own else _chats(lasting, claim))
+
+
+def _chats(acts: Sequence[Act], claim: Claim) -> tuple[str, ...]:
+    return tuple(sorted({display(act.chat) for act in acts if not claim.of_chats(act)}))
 
 
 def _is_chain(acts: Sequence[Act], target: Entry | None, now: Entry | None) -> bool:

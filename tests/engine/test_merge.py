@@ -189,6 +189,32 @@ def test_changes_of_several_chats_are_all_named(desk: Desk) -> None:
     assert (item.action, item.why) == (Action.MERGE, f"keeps what {B} and console:c wrote")
 
 
+def test_line_ends_and_the_missing_last_one_are_kept_as_they_are(desk: Desk) -> None:
+    lab = desk.lab
+    lab.edit(FILE, b"1\r\n2\n3\r4\n5\r\n6")
+    desk.note("a", A, lab.write(FILE, b"a\r\n2\n3\r4\n5\r\n6", chat=A))
+    desk.note("b", B, lab.write(FILE, b"a\r\n2\n3\r4\n5\r\nb", chat=B))
+
+    desk.undo("a")
+    assert (lab.root / FILE).read_bytes() == b"1\r\n2\n3\r4\n5\r\nb"
+    report = desk.undo("b")
+
+    assert (lab.root / FILE).read_bytes() == b"1\r\n2\n3\r4\n5\r\n6"
+    assert [note.why for note in report.merged] == [f"keeps what {A} took back"]
+
+
+def test_directory_that_another_chat_uses_too_is_not_said_to_go(desk: Desk) -> None:
+    lab = desk.lab
+    desk.note("a", A, lab.write("pkg/a", "a\n", chat=A))
+    lab.write("pkg/b", "b\n", chat=B)
+
+    plan = desk.plan_undo("a")
+    desk.lab.engine.apply_restore(plan)
+
+    assert actions(plan) == {"pkg/a": Action.DELETE}
+    assert (lab.exists("pkg/a"), lab.read("pkg/b")) == (False, "b\n")
+
+
 # --- what cannot be merged
 
 
