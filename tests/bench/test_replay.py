@@ -1,6 +1,7 @@
 """A day's work of many chats, replayed at speed, leaves no stuck queue, no growing memory and a sound database.
 
-Short in every run; whole, with its figures: ``sh deploy/test -m bench -n 0 -s tests/bench/test_replay.py``.
+Short in every run; whole, with its figures, in some minutes:
+``sh deploy/test -m bench -n 0 -s -o faulthandler_timeout=0 tests/bench/test_replay.py``.
 """
 
 import gc
@@ -93,13 +94,13 @@ async def replay(directory: Path, chats: int, records: list[logging.LogRecord]) 
 
 
 async def town_service(directory: Path, town: Town, sun: Sun, chats: int) -> Service:
-    """A workspace for six chats; checkpoints in every fourth."""
+    """A workspace for six chats; checkpoints in every eighth."""
     names = [f"w{number}" for number in range(workspaces_for(chats))]
     for name in names:
         await anyio.Path(directory / name).mkdir()
     settings = Settings(
         workspaces={
-            name: Workspace(path=str(directory / name), checkpoints=Checkpoints(enabled=number % 4 == 0))
+            name: Workspace(path=str(directory / name), checkpoints=Checkpoints(enabled=number % 8 == 0))
             for number, name in enumerate(names)
         }
     )

@@ -10,7 +10,7 @@ import aiohttp
 import anyio
 import pytest
 
-from adapters.contract import ConnectionFailed, SendFailed
+from adapters.contract import ConnectionFailed, Place, SendFailed
 from gateway.access import OWNED
 from gateway.endpoints import Address, EndpointsUnusable
 from gateway.logs import logging_to
@@ -101,6 +101,27 @@ async def test_a_stop_takes_in_nothing_more_then_ends_turns_then_says_so(tmp_pat
     async with open_database(f"{service.home}/gateway.db") as database:
         assert [row["state"] for row in await database.fetch_all("SELECT state FROM turns")] == ["interrupted"]
         assert await database.fetch_all("SELECT 1 FROM inbox WHERE state <> 'done'") == []
+
+
+async def test_while_it_stops_it_is_shown_as_not_ready(tmp_path, shown):
+    class Curious(Phone):
+        """Looks at what is shown when it is told to stop."""
+
+        async def run(self, receive) -> None:
+            try:
+                await super().run(receive)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    async with shown() as asking:
+                        self.seen.append(("shown", Place(self.name, ""), await (await asking.get("/readyz")).text()))
+
+    phone = Curious("telegram")
+
+    async with serving(await make_service(tmp_path, phone, http=ANY_PORT)):
+        await phone.ask("/status")
+
+    (seen,) = [json.loads(text) for what, _, text in phone.seen if what == "shown"]
+    assert seen == {"status": "not ready", "checks": {"service": "it is stopping"}}
 
 
 async def test_an_address_that_is_taken_ends_the_start_before_anything_is_taken_in(tmp_path):
