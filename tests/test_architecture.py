@@ -39,6 +39,8 @@ MAY_CHANGE_FILES = {
     "engine.host.steps": "the single steps of engine.host.files",
     "engine.host.durable": "the store",
     "engine.host.locks": "lock files of the store",
+    "engine.backends.ssh": "a directory for the socket of a connection",
+    "engine.backends.singularity": "notes in the home of whose an instance is",
     "engine.store": "the store",
     "engine.checkpoints.history": "the store's note of what was dropped",
     "engine.upkeep": "the store",

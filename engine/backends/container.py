@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from engine.backends.base import Site
+from engine.backends.options import Options
 from engine.errors import ToolRefused
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_HOUR_S = 3600.0
 _STARTED_FIELD = 19  # starttime, counted from the field after the name; proc(5)
 
 
@@ -34,6 +36,21 @@ def inside(site: Site, workdir: str, cwd: str) -> str:
     """Return where a directory of the workspace on the host is in the sandbox."""
     below = os.path.relpath(cwd, site.root)
     return workdir if below == "." or below.startswith("..") else posixpath.join(workdir, below)
+
+
+def mounted(read: Options, site: Site, workdir: str, *, forbidden: str) -> bool:
+    """Read whether the host's directory is to be seen inside; its path must hold none of the ``forbidden`` marks."""
+    if not read.switch("mount"):
+        return False
+    if any(mark in path for path in (site.root, workdir) for mark in forbidden):
+        raise read.refusal("mount", "is not possible: the path holds a mark that has a meaning of its own there")
+    return True
+
+
+def idle_seconds(read: Options) -> float | None:
+    """Read after how long without use a container is removed."""
+    hours = read.number("idle_hours")
+    return None if hours is None else hours * _HOUR_S
 
 
 class Idleness:

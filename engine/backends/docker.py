@@ -1,23 +1,15 @@
-"""Commands in a container of any program that takes docker's command line: ``docker``, ``podman``, ``nerdctl``.
-
-One container per workspace, started when first needed and removed when the engine is closed; what was left behind by a
-process that died is removed before the next one is started. A container that somebody else started is used as it is.
-Everything goes through ``exec``; ``commands`` says what the program is asked.
-"""
+"""Containers of any program that takes docker's command line: ``docker``, ``podman``, ``nerdctl``."""
 
 import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any, Final
 
-from engine.backends.base import Executed, ProcessResult, Site, StopSignal
-from engine.backends.client import ClientChannel, call_client, complaint, shell_arguments
-from engine.backends.container import Idleness, container_name, inside, is_gone, this_owner
-from engine.backends.conversation import Hearing, NotStarted, Order, language, run_elsewhere
+from engine.backends.base import Executed, Site
+from engine.backends.client import call_client
+from engine.backends.contained import CALL_S, ContainedBackend, require
+from engine.backends.container import container_name, idle_seconds, is_gone, mounted, this_owner
+from engine.backends.conversation import NotStarted
 from engine.backends.options import Options
-from engine.backends.wrapper import Verdict, killing
-from engine.errors import ToolRefused
 
 HOME_LABEL: Final = "takeback.home"
 """Which Takeback started a container: the directory where it keeps its own things."""
@@ -28,202 +20,125 @@ OWNER_LABEL: Final = "takeback.owner"
 START_S: Final = 120.0
 """How long a container may take to start."""
 
-CALL_S: Final = 60.0
-"""How long any other call may take: reading and writing files among them."""
-
 # It is the first process, so it reaps what commands leave, and ends at once when it is asked to.
 _STAY: Final = "trap 'exit 0' TERM INT; while :; do sleep 86400 & wait $!; done"
-_HOUR_S = 3600.0
-_FACTS: Final = '{{.Id}} {{.State.Running}} {{index .Config.Labels "takeback.owner"}}'
+_FACTS: Final = f'{{{{.Id}}}} {{{{.State.Running}}}} {{{{index .Config.Labels "{OWNER_LABEL}"}}}}'
+_MAKE_DIRECTORY: Final = '[ -d "$1" ] || { mkdir -p -- "$1" && { [ -z "$2" ] || chown -- "$2" "$1"; }; }'
 
 
-class DockerBackend:
-    """Runs commands and reaches files in a container; one instance per workspace.
+def create_docker(options: Mapping[str, Any], site: Site) -> ContainedBackend:
+    """Make the backend.
 
     Options: ``cli`` (docker unless given), ``image``, ``name``, ``path`` (of the workspace inside; the host's unless
     given), ``mount``, ``network`` (none unless given), ``user``, ``cpus``, ``memory_mb``, ``pids``, ``idle_hours``,
     ``env``, ``args`` (more arguments for ``run``).
     """
+    read = Options("docker", options)
+    workdir = read.directory("path", site.root)
+    runtime = DockerRuntime(read, site, workdir)
+    environment, idle_s = read.variables("env"), idle_seconds(read)
+    read.finish()
+    return ContainedBackend("docker", runtime, site, workdir, environment, idle_s)
 
-    kind = "docker"
-    is_container = True
 
-    def __init__(self, options: Mapping[str, Any], site: Site) -> None:
-        read = Options(self.kind, options)
+class DockerRuntime:
+    """See ``Runtime``; a container goes by its id, so that another one of the same name is not taken for it."""
+
+    def __init__(self, read: Options, site: Site, workdir: str) -> None:
         self._cli = read.word("cli") or "docker"
+        self.title = os.path.basename(self._cli)
+        self.name = container_name("docker", read.text("name"), site)
         self._image = read.word("image")
-        self._name = container_name(self.kind, read.text("name"), site)
-        self.workdir = read.directory("path", site.root)
         self._user = read.word("user")
-        self._env = read.variables("env")
-        self._run_arguments = _run_arguments(read, site, self.workdir, self._user)
-        idle_hours = read.number("idle_hours")
-        read.finish()
+        self._workdir = workdir
         self._site = site
-        self._idle = Idleness(None if idle_hours is None else idle_hours * _HOUR_S, self.close)
-        self._lock = threading.Lock()
-        self._id: str | None = None
-        self._ours = False
+        self.run_arguments = self._read_run_arguments(read)
 
-    def run(
-        self,
-        command: str,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout_s: float | None,
-        on_output: Callable[[bytes], None],
-        stop: StopSignal,
-        *,
-        keep_background: bool = False,
-    ) -> ProcessResult:
-        """Run a command in the container; see ``Backend.run``."""
-        order = Order(command, inside(self._site, self.workdir, cwd), {**language(env), **self._env}, keep_background)
-        with self._idle.in_use():
-            try:
-                return run_elsewhere(self._open_channel, order, Hearing(on_output), stop, timeout_s)
-            except NotStarted as error:
-                raise self._explained(error.reason) from error
-
-    def execute(self, arguments: Sequence[str], stdin: bytes = b"") -> Executed:
-        """Run a short program in the container; see ``Sandbox.execute``."""
-        with self._idle.in_use():
-            try:
-                done = self._call(*self._exec(self._ensure()), *arguments, stdin=stdin)
-            except NotStarted as error:
-                raise self._explained(error.reason) from error
-            if done.exit_code and self._is_lost():
-                raise self._explained(complaint(done))
-            return done
-
-    def close(self) -> None:
-        """Remove the container, if this started it."""
-        self._idle.cancel()
-        with self._lock:
-            found, self._id = self._id, None
-            if found is not None and self._ours:
-                with suppress(NotStarted):
-                    self._call("rm", "-f", "-v", found)
-
-    def _open_channel(self, text: str, mark: str) -> ClientChannel:
-        prefix = [self._cli, *self._exec(self._ensure())]
-
-        def kill(verdict: Verdict) -> None:
-            if verdict.group is not None:
-                with suppress(NotStarted):
-                    self._call(*prefix[1:], "/bin/sh", "-c", killing(verdict.group, mark))
-
-        return ClientChannel([*prefix, *shell_arguments()], self._site.environment, text, kill)
-
-    def _exec(self, container: str) -> list[str]:
-        return ["exec", "-i", *(["--user", self._user] if self._user else []), container]
-
-    def _ensure(self) -> str:
-        """Return the id of a running container, started if there is none; raises ``NotStarted``, ``ToolRefused``."""
-        with self._lock:
-            if self._id is None:
-                self._sweep()
-                self._id = self._attach() or self._start()
-            return self._id
-
-    def _attach(self) -> str | None:
-        """Take the container of that name, if there is one that runs."""
-        found = self._call("container", "inspect", "--format", _FACTS, self._name)
-        if found.exit_code:
-            if _is_missing(found):
-                return None
-            raise NotStarted(complaint(found))
-        number, running, _ = (found.output.decode("utf-8", "replace").strip() + "  ").split(" ", 2)
-        if running != "true":
-            raise NotStarted(f"the container {self._name!r} is there but does not run; start it, or remove it")
-        self._ours = False
-        return number
-
-    def _start(self) -> str:
-        if not self._image:
-            raise NotStarted(f"no container {self._name!r} runs, and no image is configured to start one from")
-        image = self._call("image", "inspect", "--format", "{{.Id}}", self._image)
-        if image.exit_code:
-            if _is_missing(image):
-                raise NotStarted(
-                    f"the image {self._image!r} is not on this machine; fetch it first: {self._cli} pull {self._image}"
-                )
-            raise NotStarted(complaint(image))
-        labels = [f"--label={HOME_LABEL}={self._site.private}", f"--label={OWNER_LABEL}={this_owner()}"]
-        started = self._call(
-            *("run", "-d", "--pull=never", f"--name={self._name}", *labels, *self._run_arguments),
-            *("--entrypoint=/bin/sh", self._image, "-c", _STAY),
-            timeout_s=START_S,
-        )
-        if started.exit_code:
-            self._call("rm", "-f", "-v", self._name)  # one that was made but could not be started
-            raise NotStarted(f"no container could be started: {complaint(started)}")
-        self._ours = True
-        number = started.output.decode("utf-8", "replace").split()[-1]
-        # Not by --workdir: what that makes belongs to root, whoever commands run as.
-        made = self._call("exec", "--user=0", number, "/bin/sh", "-c", _MAKE_DIRECTORY, "sh", self.workdir, self._user)
-        if made.exit_code:
-            self._call("rm", "-f", "-v", number)
-            raise NotStarted(f"{self.workdir} could not be made in the container: {complaint(made)}")
-        return number
-
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
         """Remove containers of this home whose process is gone."""
         listed = self._call("ps", "-aq", "--no-trunc", f"--filter=label={HOME_LABEL}={self._site.private}")
-        if listed.exit_code:
-            raise NotStarted(complaint(listed))
-        for number in listed.output.decode("utf-8", "replace").split():
-            found = self._call("container", "inspect", "--format", _FACTS, number)
+        require(listed)
+        for container in listed.output.decode("utf-8", "replace").split():
+            found = self._inspect(container)
             owner = found.output.decode("utf-8", "replace").strip().split(" ")[-1]
             if not found.exit_code and is_gone(owner):
-                self._call("rm", "-f", "-v", number)
+                self.remove(container)
 
-    def _is_lost(self) -> bool:
-        """Whether the container that was used does not run any more; it is forgotten then."""
-        with self._lock:
-            if self._id is None:
-                return False
-            found = self._call("container", "inspect", "--format", _FACTS, self._id)
-            if not found.exit_code and b" true " in found.output:
-                return False
-            self._id = None
-            return True
+    def attach(self) -> str | None:
+        """Return the id of the container of that name."""
+        found = self._inspect(self.name)
+        if found.exit_code and _is_missing(found):
+            return None
+        require(found)
+        container, running = found.output.decode("utf-8", "replace").split()[:2]
+        if running != "true":
+            raise NotStarted(f"the container {self.name!r} is there but does not run; start it, or remove it")
+        return container
 
-    def _explained(self, reason: str) -> ToolRefused:
-        lost = False
-        with suppress(NotStarted):
-            lost = self._is_lost()
-        if lost:
-            reason = (
-                f"the container {self._name!r} is gone or was stopped meanwhile, with every file in it that no mount "
-                "holds; the next command starts another"
+    def start(self) -> str:
+        """Start it without a command of its own, and make the workspace's directory in it."""
+        self._require_image()
+        labels = [f"--label={HOME_LABEL}={self._site.private}", f"--label={OWNER_LABEL}={this_owner()}"]
+        words = ["run", "-d", "--pull=never", f"--name={self.name}", *labels, *self.run_arguments]
+        started = self._call(*words, "--entrypoint=/bin/sh", self._image, "-c", _STAY, timeout_s=START_S)
+        if started.exit_code:
+            self.remove(self.name)  # one that was made but could not be started
+            require(started, "no container could be started")
+        container = started.output.decode("utf-8", "replace").split()[-1]
+        # Not by --workdir: what that makes belongs to root, whoever commands run as.
+        made = self._call(
+            *("exec", "--user=0", container, "/bin/sh", "-c", _MAKE_DIRECTORY, "sh", self._workdir, self._user)
+        )
+        if made.exit_code:
+            self.remove(container)
+            require(made, f"{self._workdir} could not be made in the container")
+        return container
+
+    def runs(self, container: str) -> bool:
+        """Ask the program."""
+        found = self._inspect(container)
+        return not found.exit_code and b" true " in found.output
+
+    def remove(self, container: str) -> None:
+        """Remove it, its volumes without a name too."""
+        self._call("rm", "-f", "-v", container)
+
+    def entering(self, container: str) -> list[str]:
+        """Return the call of ``exec``."""
+        return [self._cli, "exec", "-i", *([f"--user={self._user}"] if self._user else []), container]
+
+    def _require_image(self) -> None:
+        if not self._image:
+            raise NotStarted(f"no container {self.name!r} runs, and no image is configured to start one from")
+        found = self._call("image", "inspect", "--format", "{{.Id}}", self._image)
+        if found.exit_code and _is_missing(found):
+            raise NotStarted(
+                f"the image {self._image!r} is not on this machine; fetch it first: {self._cli} pull {self._image}"
             )
-        return ToolRefused(f"container ({os.path.basename(self._cli)})", f"{reason}. Nothing ran")
+        require(found)
 
-    def _call(self, *arguments: str, stdin: bytes = b"", timeout_s: float = CALL_S) -> Executed:
-        return call_client([self._cli, *arguments], self._site.environment, stdin=stdin, timeout_s=timeout_s)
+    def _read_run_arguments(self, read: Options) -> list[str]:
+        """Put what was configured into the words of ``run``; more arguments come last, so they win."""
+        more = read.texts("args")
+        network = read.word("network") or "none"
+        words = [] if any(word.split("=")[0] in {"--network", "--net"} for word in more) else [f"--network={network}"]
+        if self._user:
+            words.append(f"--user={self._user}")
+        if (cpus := read.number("cpus")) is not None:
+            words.append(f"--cpus={cpus:g}")
+        if (memory_mb := read.number("memory_mb")) is not None:
+            words.append(f"--memory={memory_mb:.0f}m")
+        if (pids := read.number("pids")) is not None:
+            words.append(f"--pids-limit={pids:.0f}")
+        if mounted(read, self._site, self._workdir, forbidden=',"\n'):
+            words.append(f"--mount=type=bind,source={self._site.root},target={self._workdir}")
+        return [*words, *more]
 
+    def _inspect(self, container: str) -> Executed:
+        return self._call("container", "inspect", "--format", _FACTS, container)
 
-_MAKE_DIRECTORY: Final = '[ -d "$1" ] || { mkdir -p -- "$1" && { [ -z "$2" ] || chown -- "$2" "$1"; }; }'
-
-
-def _run_arguments(read: Options, site: Site, workdir: str, user: str) -> list[str]:
-    """Put what was configured into the words of ``run``; more arguments come last, so they win."""
-    more = read.texts("args")
-    network = read.word("network") or "none"
-    words = [] if any(word.split("=")[0] in {"--network", "--net"} for word in more) else [f"--network={network}"]
-    if user:
-        words.append(f"--user={user}")
-    if (cpus := read.number("cpus")) is not None:
-        words.append(f"--cpus={cpus:g}")
-    if (memory_mb := read.number("memory_mb")) is not None:
-        words.append(f"--memory={memory_mb:.0f}m")
-    if (pids := read.number("pids")) is not None:
-        words.append(f"--pids-limit={pids:.0f}")
-    if read.switch("mount"):
-        if any(mark in path for path in (site.root, workdir) for mark in ',"\n'):
-            raise read.refusal("mount", "is not possible: the path holds a comma, a quote or a line break")
-        words.append(f"--mount=type=bind,source={site.root},target={workdir}")
-    return [*words, *more]
+    def _call(self, *words: str, timeout_s: float = CALL_S) -> Executed:
+        return call_client([self._cli, *words], self._site.environment, timeout_s=timeout_s)
 
 
 def _is_missing(done: Executed) -> bool:

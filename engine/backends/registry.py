@@ -28,7 +28,9 @@ _BUILTIN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "local": ("engine.backends.local", "create_local"),
         "ssh": ("engine.backends.ssh", "SshBackend"),
-        "docker": ("engine.backends.docker", "DockerBackend"),
+        "docker": ("engine.backends.docker", "create_docker"),
+        "singularity": ("engine.backends.singularity", "create_singularity"),
+        "apptainer": ("engine.backends.singularity", "create_apptainer"),
     }
 )
 """Module and factory by kind; imported when first used, since most are never needed and starting should be quick."""

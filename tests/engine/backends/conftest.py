@@ -8,6 +8,7 @@ import pytest
 
 from engine.backends.base import Backend, ProcessResult, Site, StopSignal
 from engine.backends.registry import create_backend
+from tests.apptainer import Apptainer, opened_apptainer
 from tests.containers import Podman, opened_podman
 from tests.remote_host import RemoteHost, opened_host
 
@@ -44,6 +45,12 @@ class Elsewhere:
 @pytest.fixture(scope="session")
 def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
     with opened_podman(tmp_path_factory.mktemp("podman")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def apptainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apptainer]:
+    with opened_apptainer(tmp_path_factory.mktemp("apptainer")) as opened:
         yield opened
 
 

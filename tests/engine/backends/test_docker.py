@@ -189,7 +189,7 @@ def test_an_option_that_cannot_be_used_is_named(tmp_path: Path, options: dict[st
 
 def test_a_network_that_is_asked_for_replaces_none(tmp_path: Path) -> None:
     words = [
-        Elsewhere(tmp_path, "docker", options).backend._run_arguments  # type: ignore[attr-defined]
+        Elsewhere(tmp_path, "docker", options).backend._runtime.run_arguments  # type: ignore[attr-defined]
         for options in ({"image": "i"}, {"image": "i", "network": "bridge"}, {"image": "i", "args": ["--net=host"]})
     ]
 

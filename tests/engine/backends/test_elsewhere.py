@@ -7,10 +7,12 @@ import pytest
 from tests.engine.backends.conftest import Elsewhere
 
 
-@pytest.fixture(scope="module", params=["ssh", "docker"])
+@pytest.fixture(scope="module", params=["ssh", "docker", "apptainer"])
 def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
     """A place that all tests of this file use one after the other; starting a container for each would take long."""
-    machine = request.getfixturevalue({"ssh": "remote_host", "docker": "podman"}[request.param])
+    machine = request.getfixturevalue(
+        {"ssh": "remote_host", "docker": "podman", "apptainer": "apptainer"}[request.param]
+    )
     place = Elsewhere(tmp_path_factory.mktemp(request.param), request.param, machine.options())
     yield place
     place.backend.close()

@@ -110,8 +110,8 @@ def test_a_plugin_says_whose_its_paths_are(plugin: None) -> None:
     assert not is_container("jail")
 
 
-def test_a_plugin_may_run_a_known_kind_but_not_change_whose_its_paths_are(plugin: None) -> None:
-    assert make("docker").kind == "pod"
+def test_a_plugin_does_not_take_the_place_of_what_is_built_in(plugin: None) -> None:
+    assert create_backend("docker", {"image": "x"}, SITE).kind == "docker"
     assert is_container("docker")
 
 

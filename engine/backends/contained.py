@@ -1,0 +1,182 @@
+"""A backend over a container that a program of this machine starts and enters, whichever program that is.
+
+One container per workspace, started when first needed and removed when the backend is closed; what was left behind by a
+process that died is removed before the next one is started. One that somebody else started is used as it is.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, Protocol
+
+from engine.backends.base import Executed, ProcessResult, Site, StopSignal
+from engine.backends.client import ClientChannel, call_client, complaint, shell_arguments
+from engine.backends.container import Idleness, inside
+from engine.backends.conversation import Hearing, NotStarted, Order, language, run_elsewhere
+from engine.backends.wrapper import Verdict, killing
+from engine.errors import ToolRefused
+
+CALL_S: Final = 60.0
+"""How long a call of the program may take: reading and writing files among them."""
+
+
+class Runtime(Protocol):
+    """A program that runs containers, as one workspace uses it; every method may raise ``NotStarted``."""
+
+    @property
+    def title(self) -> str:
+        """What the program is called."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What the container is called."""
+        ...
+
+    def sweep(self) -> None:
+        """Remove what processes that are gone have left behind."""
+        ...
+
+    def attach(self) -> str | None:
+        """Return what the running container of that name goes by; ``None`` when there is none."""
+        ...
+
+    def start(self) -> str:
+        """Start it, with the workspace's directory in it, and return what it goes by."""
+        ...
+
+    def runs(self, container: str) -> bool:
+        """Whether it still runs."""
+        ...
+
+    def remove(self, container: str) -> None:
+        """Remove it with all that is in it."""
+        ...
+
+    def entering(self, container: str) -> list[str]:
+        """Return the words that, with a program's own after them, run it inside; standard input goes along."""
+        ...
+
+
+class ContainedBackend:
+    """Runs commands and reaches files in a workspace's container.
+
+    Args:
+        kind: what it is configured as.
+        runtime: the program behind it.
+        site: the workspace, and what the program's environment is.
+        workdir: the workspace's directory inside.
+        environment: what commands get in addition.
+        idle_s: after how long without use the container is removed; ``None`` for never before the end.
+    """
+
+    is_container = True
+
+    def __init__(
+        self,
+        kind: str,
+        runtime: Runtime,
+        site: Site,
+        workdir: str,
+        environment: Mapping[str, str],
+        idle_s: float | None,
+    ) -> None:
+        self.kind = kind
+        self.workdir = workdir
+        self._runtime = runtime
+        self._site = site
+        self._environment = environment
+        self._idle = Idleness(idle_s, self.close)
+        self._lock = threading.Lock()
+        self._container: str | None = None
+        self._ours = False
+
+    def run(
+        self,
+        command: str,
+        cwd: str,
+        env: Mapping[str, str],
+        timeout_s: float | None,
+        on_output: Callable[[bytes], None],
+        stop: StopSignal,
+        *,
+        keep_background: bool = False,
+    ) -> ProcessResult:
+        """Run a command in the container; see ``Backend.run``."""
+        added = {**language(env), **self._environment}
+        order = Order(command, inside(self._site, self.workdir, cwd), added, keep_background)
+        with self._idle.in_use():
+            try:
+                return run_elsewhere(self._open_channel, order, Hearing(on_output), stop, timeout_s)
+            except NotStarted as error:
+                raise self._explained(error.reason) from error
+
+    def execute(self, arguments: Sequence[str], stdin: bytes = b"") -> Executed:
+        """Run a short program in the container; see ``Sandbox.execute``."""
+        with self._idle.in_use():
+            try:
+                done = self._call(*self._runtime.entering(self._ensure()), *arguments, stdin=stdin)
+            except NotStarted as error:
+                raise self._explained(error.reason) from error
+            if done.exit_code and self._is_lost():
+                raise self._vanished()
+            return done
+
+    def close(self) -> None:
+        """Remove the container, if this started it."""
+        self._idle.cancel()
+        with self._lock:
+            container, self._container = self._container, None
+            if container is not None and self._ours:
+                with suppress(NotStarted):
+                    self._runtime.remove(container)
+
+    def _open_channel(self, text: str, mark: str) -> ClientChannel:
+        words = self._runtime.entering(self._ensure())
+
+        def kill(verdict: Verdict) -> None:
+            if verdict.group is not None:
+                with suppress(NotStarted):
+                    self._call(*words, "/bin/sh", "-c", killing(verdict.group, mark))
+
+        return ClientChannel([*words, *shell_arguments()], self._site.environment, text, kill)
+
+    def _ensure(self) -> str:
+        """Return a running container, started if there is none; raises ``NotStarted``."""
+        with self._lock:
+            if self._container is None:
+                self._runtime.sweep()
+                found = self._runtime.attach()
+                self._ours = found is None
+                self._container = self._runtime.start() if found is None else found
+            return self._container
+
+    def _is_lost(self) -> bool:
+        """Whether the container that was used does not run any more; it is forgotten then."""
+        with self._lock:
+            if self._container is None or self._runtime.runs(self._container):
+                return False
+            self._container = None
+            return True
+
+    def _explained(self, reason: str) -> ToolRefused:
+        with suppress(NotStarted):
+            if self._is_lost():
+                return self._vanished()
+        return ToolRefused(f"container ({self._runtime.title})", f"{reason}. Nothing ran")
+
+    def _vanished(self) -> ToolRefused:
+        return ToolRefused(
+            f"container ({self._runtime.title})",
+            f"the container {self._runtime.name!r} is gone or was stopped meanwhile, with every file in it that no "
+            "mount holds; the next command starts another. Nothing ran",
+        )
+
+    def _call(self, *words: str, stdin: bytes = b"") -> Executed:
+        return call_client(words, self._site.environment, stdin=stdin, timeout_s=CALL_S)
+
+
+def require(done: Executed, what: str = "") -> None:
+    """Raise ``NotStarted`` with what a program said, unless it succeeded."""
+    if done.exit_code:
+        raise NotStarted(f"{what}: {complaint(done)}" if what else complaint(done))
