@@ -79,7 +79,7 @@ class Town:
 def speech(chat: int, part: int, seed: int) -> Iterator[list[str]]:
     """What a chat says in one part of the day: now and then several messages at once, before any is answered."""
     chance = random.Random(f"{seed}/{chat}/{part}")
-    for _ in range(4):
+    for _ in range(2):
         yield [_message(chat, chance) for _ in range(chance.choice((1, 1, 1, 2)))]
 
 
