@@ -118,6 +118,25 @@ Running: nothing"""
     assert re.fullmatch(pattern, said.text), said.text
 
 
+async def test_status_counts_what_waits_and_names_the_head_after_an_undo(chat: Chat) -> None:
+    await chat.say("/read app.py")
+    await chat.say("/read notes.md")
+    await chat.say("/undo")
+    event = await chat.send(SLOW)
+    await chat.gateway.platform.until_shown(BEGUN)
+    queued = [await chat.send(text) for text in ("/read app.py", "/read notes.md")]
+
+    during = (await chat.say("/status")).text
+    await chat.say("/stop")
+    for waiting in (event, *queued):
+        await chat.answer_to(waiting)
+    await chat.say("/undo")
+
+    assert "Waiting: 2 messages" in during
+    assert "Last turn: #3 running: $ echo" in during
+    assert "Last turn: #4 done: /read app.py" in (await chat.say("/status")).text
+
+
 async def test_status_of_a_fresh_chat_names_nothing(home: Path, app: Path) -> None:
     async with running_gateway(home, settings_for(app, checkpoints=False)) as gateway:
         said = (await gateway.chat().say("/status")).text
