@@ -15,6 +15,7 @@ from gateway import refusals
 from gateway.access import Access
 from gateway.allowance import Allowance
 from gateway.fetching import fetch, safe_names
+from gateway.measures import Note, Refused, unnoted
 from gateway.state.access import Admissions, Role
 from gateway.state.buttons import Bound, Buttons
 
@@ -46,7 +47,9 @@ class Door:
         buttons: Buttons,
         *,
         clock: Callable[[], float] = time.monotonic,
+        note: Note = unnoted,
     ) -> None:
+        self._note = note
         self._access = access
         self._admissions = admissions
         self._buttons = buttons
@@ -90,6 +93,7 @@ class Door:
         """Say how to be admitted, not too often; ``None`` for silence."""
         if not inbound.addressed:
             return None
+        self._note(Refused(inbound.place.adapter))
         place = inbound.place
         person = (place.adapter, inbound.user)
         if refusals.asks_for_ids(inbound.text):

@@ -107,6 +107,9 @@ class Housekeeping:
         except (EngineError, StateError) as error:
             current.failures += 1
             _log.warning("%s: %s", failure, error)
+        except Exception:  # noqa: BLE001 - a pass that breaks must not end the service
+            current.failures += 1
+            _log.exception("%s", failure)
 
     async def _expire(self, current: _Pass, kind: str, expire: Callable[[], Awaitable[int]]) -> None:
         rows = await expire()

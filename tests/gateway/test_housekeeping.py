@@ -224,3 +224,17 @@ def test_a_workspace_that_is_not_pruned_by_itself_is_pruned_when_asked(engine, w
 
     assert (by_itself.retention_days, by_itself.max_snapshots) == (None, None)
     assert (asked_for.retention_days, asked_for.max_snapshots) == (3, 2)
+
+
+async def test_a_part_that_breaks_is_logged_and_ends_nothing(memory, engine, workspace, monkeypatch, caplog):
+    def breaks() -> None:
+        raise PermissionError(13, "Permission denied", "store/objects")
+
+    monkeypatch.setattr(engine.upkeep, "status", breaks)
+    seen: list[Measure] = []
+
+    await housekeeping(memory, engine, seen, policy=PrunePolicy(max_snapshots=1)).tick()
+
+    assert [measure.failures for measure in seen if isinstance(measure, Ticked)] == [1]
+    assert "PermissionError" in caplog.text
+    assert len(await held(engine, workspace)) == 1

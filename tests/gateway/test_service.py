@@ -75,6 +75,20 @@ async def test_a_refused_platform_is_shown_with_its_remedy_and_the_others_are_se
     assert checks["adapter slack"] == "ok"
 
 
+async def test_who_is_not_admitted_is_counted_and_not_heard(tmp_path, shown):
+    phone = Phone("telegram")
+    service = await make_service(tmp_path, phone, http=ANY_PORT, rules={})
+
+    async with serving(service):
+        for _ in range(3):
+            await phone.write("/status")
+        async with shown() as asking:
+            found = numbers(await (await asking.get("/metrics")).text())
+
+    assert found['takeback_refusals_total{"adapter": "telegram"}'] == 3
+    assert phone.sent() == []
+
+
 async def test_a_platform_that_comes_back_is_served_again(tmp_path):
     lost = ConnectionFailed("the network is down", permanent=False)
     phone = Phone("telegram", ends=[lost, ValueError("a defect"), lost])
