@@ -42,7 +42,7 @@ async def telegram_bot(token: str, api_base: str) -> str:
         TokenRefused: Telegram knows no such bot.
         PlatformUnreachable: nothing can be said of the token.
     """
-    if not re.fullmatch(r"[0-9]+:[A-Za-z0-9_-]+", token):
+    if not re.fullmatch(r"[0-9]+:[^\s:/?#]+", token):
         raise TokenRefused("Telegram", "it does not look like one", FROM_BOTFATHER)
     answer = await _call("Telegram", api_base, f"/bot{token}/getMe")
     if answer.get("ok") is not True:
