@@ -47,6 +47,7 @@ from engine.store.layout import Layout, workspace_hash
 from engine.store.opened import Store
 from engine.store.refs import find_ref, session_ref, update_refs
 from engine.toolbox import Toolbox
+from engine.tools.outputs import Outputs
 from engine.upkeep.clear import ClearReport
 from engine.upkeep.keeper import Keeper
 from engine.upkeep.orphans import OrphanPreview
@@ -89,7 +90,7 @@ class Engine:
         before_git: called with the arguments before each git process (fault injection).
         file_fault: called before each operation that changes a workspace file (fault injection).
 
-    ``upkeep`` shows, prunes, clears and verifies the store.
+    ``upkeep`` shows, prunes, clears and verifies the store. ``outputs`` holds whole outputs of commands for a while.
     """
 
     def __init__(  # noqa: PLR0913 - what it must not find out for itself
@@ -118,7 +119,8 @@ class Engine:
         self._guard = Guard(self._store, own, self._restores)
         self.upkeep = Keeper(self._store)
         self._backends = Backends(os.path.join(os.path.dirname(lock), "backends"), client_env or command_env)
-        self._toolbox = Toolbox(self._guard, user_home, command_env, self._backends, file_fault)
+        self.outputs = Outputs(os.path.join(os.path.dirname(lock), "outputs"))
+        self._toolbox = Toolbox(self._guard, user_home, command_env, self._backends, self.outputs, file_fault)
 
     def close(self) -> None:
         """Have backends give back what they hold: connections, containers that they started."""
@@ -166,6 +168,7 @@ class Engine:
         *,
         on_output: Callable[[str], None] | None = None,
         timeout_s: float | None = None,
+        whole_output: bool = False,
     ) -> ToolResult:
         """Run a shell command; what is not plainly read-only is captured before and after.
 
@@ -174,8 +177,11 @@ class Engine:
             command: what the shell is given.
             on_output: called with pieces of output while the command runs.
             timeout_s: longest run in seconds; ``None`` for the backend's own limit.
+            whole_output: keep all of the output in a file, which ``outputs`` reads.
         """
-        return self._toolbox.terminal(call, command, on_output=on_output, timeout_s=timeout_s)
+        return self._toolbox.terminal(
+            call, command, on_output=on_output, timeout_s=timeout_s, whole_output=whole_output
+        )
 
     def understand(self, workspace: Workspace, command: str) -> Understanding:
         """Say what a command would do, without running anything; links are followed to where they lead now."""

@@ -205,7 +205,8 @@ class ToolResult:
     ``text`` is for the agent. ``notes`` are sentences that people must see too (gaps, warnings). ``checkpoint`` covers
     the turn, if there is one. ``changes`` are the captured paths the tool changed; ``stats`` adds up what the turn
     changed so far. ``exit_code`` is negative for a signal, ``None`` for tools that run no process. ``guarded_s`` is how
-    long the captures and the checkpoint took.
+    long the captures and the checkpoint took. ``output_file`` names the file of a command's whole output, where that
+    was asked for.
     """
 
     ok: bool
@@ -216,6 +217,7 @@ class ToolResult:
     stats: ChangeStats | None = None
     exit_code: int | None = None
     guarded_s: float = 0.0
+    output_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from engine.model import Entry, EntryKind, ToolCall, ToolResult, Understanding, 
 from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths
 from engine.tools.files import prepare_write, read_file
 from engine.tools.filetree import FileTree
+from engine.tools.outputs import OutputFile, Outputs
 from engine.tools.patch import prepare_patch
 from engine.tools.sandbox import SandboxTree
 from engine.tools.shell import understand
@@ -42,6 +43,7 @@ class Toolbox:
         user_home: what ``~`` means in a command.
         command_env: the environment of commands, and all of it.
         backends: where tools run.
+        outputs: where the whole output of a command goes that is asked for.
         fault: called before each operation that changes a workspace file (fault injection).
     """
 
@@ -51,8 +53,10 @@ class Toolbox:
         user_home: str,
         command_env: Mapping[str, str],
         backends: Backends,
+        outputs: Outputs,
         fault: Fault | None,
     ) -> None:
+        self._outputs = outputs
         self._guard = guard
         self._backends = backends
         self._user_home = user_home
@@ -119,12 +123,13 @@ class Toolbox:
         *,
         on_output: Callable[[str], None] | None = None,
         timeout_s: float | None = None,
+        whole_output: bool = False,
     ) -> ToolResult:
         """Run a shell command; what is not plainly read-only is captured before and after."""
-        decode = codecs.getincrementaldecoder("utf-8")("replace")
+        heard = _Heard(on_output)
         try:
             backend = self._backends.get(call.backend, call.workspace)
-            with self._running(call) as signal:
+            with self._running(call) as signal, heard.into(self._outputs if whole_output else None):
                 understood = self.understand(call.workspace, command)
                 before, named = self._before_command(call, command, understood, sandboxed=backend.is_container)
                 try:
@@ -133,7 +138,7 @@ class Toolbox:
                         call.workspace.cwd,
                         self._command_env,
                         timeout_s or DEFAULT_TIMEOUT_S,
-                        lambda piece: on_output(decode.decode(piece)) if on_output else None,
+                        heard,
                         signal,
                         keep_background=understood.background,
                     )
@@ -144,7 +149,8 @@ class Toolbox:
         if ended.detached and before.captured is not None:
             after = replace(after, notes=(*after.notes, _LEFT))
         said = describe(ended)
-        return _result(after, ok=said.ok, text=said.text, exit_code=said.exit_code)
+        result = _result(after, ok=said.ok, text=said.text, exit_code=said.exit_code)
+        return heard.noted(result)
 
     def _before_command(
         self, call: ToolCall, command: str, understood: Understanding, *, sandboxed: bool
@@ -197,6 +203,41 @@ class Toolbox:
             with self._lock:
                 if not signal.stopped:
                     self._signals.pop(call.operation, None)
+
+
+class _Heard:
+    """Hands a command's output on as text, and into a file where the whole of it is wanted."""
+
+    def __init__(self, on_output: Callable[[str], None] | None) -> None:
+        self._on_output = on_output
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._file: OutputFile | None = None
+
+    def __call__(self, piece: bytes) -> None:
+        if self._file is not None:
+            self._file.write(piece)
+        if self._on_output is not None:
+            self._on_output(self._decode(piece))
+
+    @contextmanager
+    def into(self, outputs: Outputs | None) -> Iterator[None]:
+        """Keep what is heard in a new file, unless there is nowhere."""
+        if outputs is None:
+            yield
+            return
+        with outputs.new() as self._file:
+            yield
+
+    def noted(self, result: ToolResult) -> ToolResult:
+        """Say in a result which file holds all of it."""
+        if self._file is None:
+            return result
+        notes = result.notes
+        if self._file.cut_bytes:
+            notes += (
+                f"the output was longer than a file of it may be; the last {self._file.cut_bytes} bytes are lost",
+            )
+        return replace(result, notes=notes, output_file=self._file.name)
 
 
 def _refuse_stopped(signal: StopSignal, tool: str) -> None:

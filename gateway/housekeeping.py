@@ -99,6 +99,7 @@ class Housekeeping:
             "replies": self._memory.outbox.expire,
             "buttons": self._memory.buttons.expire,
             "sessions": lambda: self._memory.sessions.end_idle(self._tidying.idle),
+            "outputs": self._offload.expire_outputs,
         }
 
     async def _part(self, current: _Pass, failure: str, work: Awaitable[None]) -> None:

@@ -88,12 +88,23 @@ class Offload:
         *,
         on_output: Callable[[str], None] | None = None,
         timeout_s: float | None = None,
+        whole_output: bool = False,
     ) -> ToolResult:
         """Run the tool of that name; ``on_output`` is called in the worker thread."""
         return await self._write(
             call.workspace,
-            lambda: self._engine.terminal(call, command, on_output=on_output, timeout_s=timeout_s),
+            lambda: self._engine.terminal(
+                call, command, on_output=on_output, timeout_s=timeout_s, whole_output=whole_output
+            ),
         )
+
+    async def output(self, name: str) -> bytes:
+        """Read the whole output of a command."""
+        return await self._read(lambda: self._engine.outputs.read(name))
+
+    async def expire_outputs(self) -> int:
+        """Remove whole outputs that were kept long enough."""
+        return await self._read(self._engine.outputs.expire)
 
     async def close(self) -> None:
         """Have the engine give back connections and containers."""

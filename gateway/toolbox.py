@@ -77,14 +77,18 @@ class Toolbox:
         """Apply a unified diff or a search/replace edit, all or nothing."""
         return await self._run("patch", {"text": text}, lambda: self._offload.patch(self._call, text))
 
-    async def terminal(self, command: str) -> ToolResult:
+    async def terminal(self, command: str, *, whole_output: bool = False) -> ToolResult:
         """Run a command; its output goes to the chat's progress while it runs."""
         output = _Output(self._show, _title("terminal", {"command": command}))
         return await self._run(
             "terminal",
             {"command": command},
-            lambda: self._offload.terminal(self._call, command, on_output=output.feed),
+            lambda: self._offload.terminal(self._call, command, on_output=output.feed, whole_output=whole_output),
         )
+
+    async def whole_output(self, result: ToolResult) -> bytes | None:
+        """Read what a command wrote, if that was asked for."""
+        return None if result.output_file is None else await self._offload.output(result.output_file)
 
     def close(self) -> None:
         """End the turn's use of tools."""

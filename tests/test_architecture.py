@@ -41,6 +41,7 @@ MAY_CHANGE_FILES = {
     "engine.host.locks": "lock files of the store",
     "engine.backends.ssh": "a directory for the socket of a connection",
     "engine.backends.singularity": "notes in the home of whose an instance is",
+    "engine.tools.outputs": "whole outputs of commands, in the home",
     "engine.store": "the store",
     "engine.checkpoints.history": "the store's note of what was dropped",
     "engine.upkeep": "the store",

@@ -28,8 +28,15 @@ class Tools(Protocol):
         """Apply a unified diff or a search/replace edit, all or nothing."""
         ...
 
-    async def terminal(self, command: str) -> ToolResult:
-        """Run a command; its output goes to the chat's progress while it runs."""
+    async def terminal(self, command: str, *, whole_output: bool = False) -> ToolResult:
+        """Run a command; its output goes to the chat's progress while it runs.
+
+        A result holds the head and the tail of long output; with ``whole_output`` all of it is kept for a while.
+        """
+        ...
+
+    async def whole_output(self, result: ToolResult) -> bytes | None:
+        """Read all that a command wrote, to be sent as a file; ``None`` where that was not asked for."""
         ...
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping
 
-from adapters.contract import Part, Style
+from adapters.contract import Attachment, Part, Style
 from engine.model import ToolResult
 from gateway.agents.base import Answer, Tools, TurnContext
 from gateway.receipts import receipt
@@ -16,7 +16,7 @@ COMMAND_WORDS = ("run", "write", "read", "patch")
 """Messages that begin with a slash and one of these are turns of this agent, not commands of the chat."""
 
 UNDERSTOOD = """\
-  $ COMMAND      run a command (also /run COMMAND)
+  $ COMMAND      run a command (also /run COMMAND; /run --full COMMAND sends all of its output)
   /read PATH     show a file
   /write PATH    write a file: its content follows from the next line on, exactly
   /patch         change files: a unified diff or a search/replace edit follows from the next line on
@@ -25,6 +25,8 @@ UNDERSTOOD = """\
 
 # A dollar sign needs its space: "$HOME is full" is no command.
 _SHELL = re.compile(r"\s*\$[ \t]+(?P<command>\S.*)", re.DOTALL)
+# Phones turn two hyphens into one long dash.
+_WHOLE = re.compile(r"(?:--|—)full(?:\s+(?P<command>\S.*)?)?", re.DOTALL)
 _WORD = re.compile(r"\s*/(?P<word>[A-Za-z]+)(?:@\w+)?(?P<rest>(?:\s.*)?)", re.DOTALL)
 
 _Act = Callable[[Tools], Awaitable[ToolResult]]
@@ -49,7 +51,8 @@ class DirectAgent:
         if act is None:
             return Answer((_introduction(),))
         result = await act(context.tools)
-        return Answer((_shown(context.turn_id, result),), failed=not result.ok)
+        whole = await context.tools.whole_output(result)
+        return Answer((_shown(context.turn_id, result, whole),), failed=not result.ok)
 
 
 def parse(text: str) -> _Act | None:
@@ -70,7 +73,13 @@ def parse(text: str) -> _Act | None:
 def _terminal(command: str) -> _Act:
     if not command.strip():
         raise NotUnderstood("No command was given. Write it after /run or $, as in: $ ls")
-    return lambda tools: tools.terminal(command.lstrip())
+    command = command.lstrip()
+    whole = _WHOLE.fullmatch(command)
+    if whole is None:
+        return lambda tools: tools.terminal(command)
+    if not whole["command"]:
+        raise NotUnderstood("No command was given. Write it after /run --full, as in: /run --full make test")
+    return lambda tools: tools.terminal(whole["command"], whole_output=True)
 
 
 def _read(rest: str) -> _Act:
@@ -132,7 +141,9 @@ def _introduction() -> Reply:
     )
 
 
-def _shown(turn_id: int, result: ToolResult) -> Reply:
+def _shown(turn_id: int, result: ToolResult, whole: bytes | None) -> Reply:
     parts, files = output(result.text, "output.txt")
+    if whole is not None:
+        files = (Attachment("output.txt", whole),)
     end, buttons = receipt(turn_id, [result])
     return Reply((*parts, *end), files, buttons)

@@ -1,6 +1,6 @@
 """What the agent without a model makes of a message."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -24,8 +24,12 @@ class RecordingTools:
     async def patch(self, text: str) -> ToolResult:
         return self._note("patch", text)
 
-    async def terminal(self, command: str) -> ToolResult:
-        return self._note("terminal", command)
+    async def terminal(self, command: str, *, whole_output: bool = False) -> ToolResult:
+        result = self._note("terminal", command)
+        return replace(result, output_file="output-1.txt") if whole_output else result
+
+    async def whole_output(self, result: ToolResult) -> bytes | None:
+        return None if result.output_file is None else b"all of it"
 
     def _note(self, *call: object) -> ToolResult:
         self.calls.append(call)
@@ -105,3 +109,22 @@ async def test_missing_part_is_named_and_no_tool_runs(text: str, says: str) -> N
 
     assert (calls, failed) == ([], True)
     assert says in said
+
+
+@pytest.mark.parametrize("text", ["/run --full make test", "/run —full make test", "$ --full make test"])
+async def test_the_whole_output_is_sent_as_a_file_when_asked_for(text: str) -> None:
+    tools = RecordingTools()
+
+    answer = await DirectAgent().answer(TurnContext(7, text, tools, guarded=True))
+
+    assert tools.calls == [("terminal", "make test")]
+    assert [(file.name, file.content) for reply in answer.replies for file in reply.files] == [
+        ("output.txt", b"all of it")
+    ]
+
+
+async def test_the_whole_output_of_nothing_is_a_mistake() -> None:
+    calls, said, failed = await asked("/run --full")
+
+    assert (calls, failed) == ([], True)
+    assert "/run --full make test" in said
