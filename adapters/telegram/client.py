@@ -4,6 +4,7 @@ Nothing said here repeats an address that was called: each holds the bot's token
 """
 
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ OTHER_POLLER = (
 REFUSALS = (TelegramAPIError, ClientDecodeError)
 """Whatever can come of a call."""
 
+_ADDRESS = re.compile(r"\S*bot\d+:\S*")
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -126,7 +128,8 @@ def send_failure(error: Exception) -> SendFailed:
 def reason_of(error: Exception) -> str:
     """What Telegram, or the way to it, said."""
     if isinstance(error, TelegramAPIError):
-        return error.message.splitlines()[0] if error.message else type(error).__name__
+        said = error.message.splitlines()[0] if error.message else type(error).__name__
+        return _ADDRESS.sub("…", said)
     return "the answer is not Telegram's; see telegram.api_base"
 
 

@@ -43,16 +43,17 @@ class Sender:
             SendFailed: not all of it has arrived.
         """
         address = Address.of(message.place)
-        begun, sent = self._partly.pop(address, (None, 0))
+        begun, sent = self._partly.get(address, (None, 0))
         pieces = compose(message)
         for number in range(sent if begun == message else 0, len(pieces)):
             # Only the first answers: in a private chat it is plain what it is about.
             answered = None if number or address.is_private else message_of(message.reply_to)
+            self._partly[address] = (message, number)
             try:
                 await self._send_marked(address, pieces[number], answered)
             except REFUSALS as error:
-                self._partly[address] = (message, number)
                 raise send_failure(error) from None
+        self._partly.pop(address, None)
 
     async def tell(self, event: Event, notice: str) -> None:
         """Say something to one person; where others read along, so that only this person sees it, if that is possible.

@@ -3,6 +3,7 @@
 import pytest
 
 from adapters.contract import Attachment, Button, Inbound, Part, Place, Reception, SendFailed, Style
+from tests.adapters.telegram.bot_api import TOKEN
 
 MANY_LINES = "".join(f"+line {number} of a long diff\n" for number in range(5_000))
 
@@ -197,6 +198,18 @@ async def test_a_failure_says_whether_it_is_of_use_to_try_again(api, connect, an
     assert (caught.value.reason, caught.value.retry_after_s) == (reason, retry_after_s)
 
 
+def test_no_reason_holds_the_address_that_was_called():
+    from aiogram.exceptions import TelegramNetworkError
+    from aiogram.methods import GetMe
+
+    from adapters.telegram.client import connection_failure, send_failure
+
+    error = TelegramNetworkError(GetMe(), f"TooManyRedirects: 0, url='https://example.org/bot{TOKEN}/getMe'")
+
+    assert send_failure(error).reason == "TooManyRedirects: 0, …"
+    assert connection_failure(error).reason == "Telegram cannot be reached: TooManyRedirects: 0, …"
+
+
 async def test_a_group_that_moved_is_followed(api, connect, ann):
     api.world.group(-5, kind="group")
     api.world.group(-1005)
@@ -225,12 +238,17 @@ async def test_a_press_is_answered_and_spent_buttons_go(api, connect, ann):
         await far.send(42, "list", buttons=(Button("Diff", "/diff", "diff1"), Button("Restore", "/r", "restore1")))
         asked = api.world.press(ann, "Diff")
         await api.until(lambda: asked in api.world.answers)
+        # Handed on only when all that came of the press is done.
+        api.world.say(ann, "hello")
+        await far.heard(2)
         still = "reply_markup" in api.world.shown(42)[0]
         done = api.world.press(ann, "Restore")
         await api.until(lambda: done in api.world.answers and "reply_markup" not in api.world.shown(42)[0])
 
     assert still
-    assert [(inbound.pressed, inbound.text) for inbound in far.received] == [("diff1", ""), ("restore1", "")]
+    assert [(inbound.pressed, inbound.text) for inbound in far.received] == [
+        *(("diff1", ""), (None, "hello"), ("restore1", ""))
+    ]
     assert (far.received[0].user, far.received[0].place) == ("42", Place("telegram", "42"))
     assert api.world.answers[done] == {"text": "", "show_alert": False}
 
