@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from engine.backends.registry import is_container, known_kinds, suggestion
+from engine.backends.registry import CONTAINER_KINDS, HOST_KINDS, is_container, known_kinds, suggestion
 from engine.errors import ToolRefused
 from engine.model import BackendChoice
 from gateway.config.values import AbsolutePath, Amount, Count, Port, Section
@@ -118,10 +118,20 @@ class Backend(Section):
             )
         return self
 
+    # A plugin is asked once, while the configuration is read: finding it again would read files.
+    _plugin_is_container: bool = PrivateAttr(default=True)
+
+    def model_post_init(self, _context: Any, /) -> None:
+        """Learn whose the paths of a plugin's kind are."""
+        if self.kind not in CONTAINER_KINDS | HOST_KINDS:
+            self._plugin_is_container = is_container(self.kind)
+
     @property
     def is_container(self) -> bool:
         """Whether paths belong to a sandbox, so that nothing on the host is captured."""
-        return is_container(self.kind)
+        if self.kind in HOST_KINDS:
+            return False
+        return self.kind in CONTAINER_KINDS or self._plugin_is_container
 
     def choice(self) -> BackendChoice:
         """What the engine is told: the kind, and what was set for it."""
