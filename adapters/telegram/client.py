@@ -25,6 +25,7 @@ from aiogram.exceptions import (
     TelegramServerError,
     TelegramUnauthorizedError,
 )
+from aiohttp import ClientSession
 
 from adapters.contract import ConnectionFailed, SendFailed
 
@@ -51,11 +52,21 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+class _Session(AiohttpSession):
+    """Goes through the proxy that the environment names, if it names one, as other programs do."""
+
+    async def create_session(self) -> ClientSession:
+        session = await super().create_session()
+        # aiogram makes the session itself, and has no other way to say this.
+        session._trust_env = True  # noqa: SLF001
+        return session
+
+
 class Client:
     """The one client of a bot; its connections are open as long as somebody uses it."""
 
     def __init__(self, token: str, api_base: str) -> None:
-        self.bot = Bot(token, session=AiohttpSession(api=TelegramAPIServer.from_base(api_base)))
+        self.bot = Bot(token, session=_Session(api=TelegramAPIServer.from_base(api_base)))
         self._users = 0
 
     @asynccontextmanager

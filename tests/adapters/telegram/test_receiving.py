@@ -169,6 +169,17 @@ async def test_another_program_that_polls_is_named(api, connect):
     assert not far.adapter.connected
 
 
+async def test_telegram_is_reached_through_the_proxy_of_the_environment(api, connect, ann, monkeypatch):
+    monkeypatch.setenv("http_proxy", api.base)
+    api.base = "http://telegram.invalid"
+
+    async with connect() as far:
+        api.world.say(ann, "hello")
+        await far.heard()
+
+    assert [inbound.text for inbound in far.received] == ["hello"]
+
+
 async def test_a_webhook_left_behind_is_taken_away(api, connect, ann):
     api.webhook = {"url": "https://old.example/hook"}
 
