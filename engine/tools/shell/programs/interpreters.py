@@ -4,8 +4,8 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from engine.tools.shell.programs.desk import Call, Desk, Judge, label, name_all
-from engine.tools.shell.programs.unknown import name_likely_paths
-from engine.tools.shell.words import Word
+from engine.tools.shell.programs.unknown import name_likely_paths, name_paths_in_code
+from engine.tools.shell.words import Word, literal_word
 
 OCTAL = "01234567"
 TAKE_NEXT = frozenset("eEI")
@@ -22,9 +22,10 @@ TAKE_REST = {
 
 @dataclass(slots=True)
 class Switches:
-    """What an interpreter's command line holds."""
+    """What an interpreter's command line holds; ``code`` is every switch and what belongs to it."""
 
     letters: set[str] = field(default_factory=set)
+    code: list[Word] = field(default_factory=list)
     operands: list[Word] = field(default_factory=list)
 
 
@@ -36,8 +37,9 @@ def read_switches(call: Call) -> Switches:
         text = rest.popleft().text
         if text == "--":
             break
+        switches.code.append(literal_word(text))
         if not text.startswith("--") and _read_cluster(call.name, text, switches.letters) and rest:
-            rest.popleft()
+            switches.code.append(rest.popleft())
     switches.operands.extend(rest)
     return switches
 
@@ -65,6 +67,8 @@ def judge_interpreter(call: Call, desk: Desk) -> None:
     files = switches.operands if code else switches.operands[1:]
     if not code:
         name_all(desk, call, switches.operands[:1], writes=True)
+    for text in [*(word.text for word in switches.code), call.stdin.body if call.stdin else ""]:
+        name_paths_in_code(text, call, desk)
     if "i" in switches.letters:
         shown = label(files[0]) if files else "its files"
         desk.findings.destructive(f"{call.name} -i edits {shown} in place")

@@ -1,8 +1,10 @@
 """Programs nobody here knows: unknown, with the words that look like paths named."""
 
+import re
+
 from engine.tools.shell.programs.desk import Call, Desk
 from engine.tools.shell.verdict import shorten
-from engine.tools.shell.words import Word
+from engine.tools.shell.words import Word, literal_word
 
 FILE_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+*?[]")
 LONGEST_PATH = 4096
@@ -11,32 +13,45 @@ LONGEST_ENDING = 8
 CODE_OPTIONS = frozenset({"-c", "-e", "-E", "-m", "--message", "--eval", "--command", "-p", "--print"})
 """After these stands code or prose, in most programs; a slash in it makes no path of it."""
 
-INTERPRETERS = frozenset(
-    {"python", "python2", "python3", "node", "perl", "ruby", "php", "deno", "bun", "lua", "Rscript"}
-)
+INTERPRETERS = frozenset({"python", "pypy", "node", "perl", "ruby", "php", "deno", "bun", "lua", "Rscript"})
+"""Without the version that some of them carry in their name: `python3.11`."""
+
+_QUOTED_PATH = re.compile(r"""(?P<quote>["'`])(?:file://)?(?P<path>(?:/|~/|\.\.(?:/|(?=["'`])))[^"'`\n]*)(?P=quote)""")
+"""A path from the root, the home or upwards that stands as a text in code of nearly any language."""
 
 
 def judge_unknown(call: Call, desk: Desk) -> None:
     """A program that may do anything."""
     desk.findings.unknown(f"{shorten(call.name)} is not known to be read-only")
     name_likely_paths(call, desk)
+    if call.stdin is not None:
+        name_paths_in_code(call.stdin.body, call, desk)
 
 
 def name_likely_paths(call: Call, desk: Desk) -> None:
     """Record the words of an unknown program that are plainly paths."""
     code_follows = False
-    takes_code = call.name in INTERPRETERS or call.name == "git"
+    takes_code = call.name.rstrip("0123456789.") in INTERPRETERS or call.name == "git"
     for word in call.args:
-        if not (code_follows and takes_code):
-            path = find_path(word)
-            if path:
-                desk.findings.name_word(path, call.where, writes=True)
+        path = None if code_follows and takes_code else find_path(word)
+        if path:
+            desk.findings.name_word(path, call.where, writes=True)
+        if call.name != "git":  # what git is given there is prose
+            name_paths_in_code(word.text, call, desk)
         code_follows = word.literal and word.text in CODE_OPTIONS
+
+
+def name_paths_in_code(code: str, call: Call, desk: Desk) -> None:
+    """Record what code plainly names beyond the directory that it runs in."""
+    for found in _QUOTED_PATH.finditer(code):
+        desk.findings.name_word(literal_word(found["path"]), call.where, writes=True)
 
 
 def find_path(word: Word) -> Word | None:
     """The path an argument is or carries; None where it is plainly something else."""
     text = word.text
+    if word.sure and text.startswith("file:///"):
+        return literal_word(text.removeprefix("file://"))
     if "://" in text or len(text) > LONGEST_PATH or "\n" in text:
         return None
     if text.startswith("-"):

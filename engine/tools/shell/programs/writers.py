@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from engine.tools.shell.programs.desk import Call, Desk, Judge, label, name_all, write_to
 from engine.tools.shell.programs.options import NO_VALUES, Grammar, parse_options
+from engine.tools.shell.programs.unknown import find_path
 from engine.tools.shell.words import Word
 
 ASKS_HELP = frozenset({"--help", "--version"})
@@ -78,6 +79,8 @@ def judge_download(call: Call, desk: Desk) -> None:
     desk.findings.unknown(f"{call.name} talks to the network and may write files")
     files = options.values("-o", "--output", "-O", "--output-document", "-P", "--output-dir", "--directory-prefix")
     name_all(desk, call, files, writes=True)
+    local = [path for word in options.operands if word.text.startswith("file:") and (path := find_path(word))]
+    name_all(desk, call, local, writes=False)
 
 
 _OWNERS = Maker(skip=1, grammar=Grammar(longs=("reference", "from")))
