@@ -223,16 +223,12 @@ def test_the_notes_name_every_file_that_an_operator_installs():
 
 
 def test_a_backup_made_by_the_notes_while_the_service_runs_brings_everything_back(tmp_path):
-    def gateway(home: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = (sys.executable, "-m", "gateway", *arguments)
-        return run(*command, cwd=ROOT, env={**os.environ, "TAKEBACK_HOME": str(home)}, **options)
-
-    home, copy, project = tmp_path / "home", tmp_path / "copy", tmp_path / "project"
+    home, copy, restored, project = (tmp_path / name for name in ("home", "copy", "restored", "project"))
     project.mkdir()
     (project / "file").write_text("before\n")
-    said = gateway(home, "chat", "--checkpoints", "--workspace", str(project), input="$ echo after > file\n")
-    (home / "config.yaml").write_text("checkpoints: {enabled: true}\n")
-    assert said.returncode == 0, said.stderr
+    home.mkdir()
+    (home / "config.yaml").write_text(f"checkpoints: {{enabled: true}}\nworkspaces: {{app: {{path: {project}}}}}\n")
+    gateway = (sys.executable, "-m", "gateway")
 
     def follow(mark: str, at: Path) -> None:
         block = re.search(rf"<!-- {mark} -->\n```sh\n(.*?)```", notes(), re.DOTALL)
@@ -241,24 +237,27 @@ def test_a_backup_made_by_the_notes_while_the_service_runs_brings_everything_bac
         done = run("sh", "-eu", "-c", script)
         assert (done.returncode, done.stderr) == (0, "")
 
-    service = subprocess.Popen(
-        (sys.executable, "-m", "gateway", "run"),
+    with subprocess.Popen(
+        (*gateway, "run"),
         cwd=ROOT,
         env={**os.environ, "TAKEBACK_HOME": str(home)},
         stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    with service:
-        assert any(b" started " in line for line in service.stderr), "it ended at once"
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as service:
+        service.stdin.write(b"$ echo after > file\n")
+        service.stdin.flush()
+        assert any(b"checkpoint" in line for line in service.stdout), "it ended at once"
         follow("backup", home)
         service.terminate()
         service.communicate(timeout=20)
-    follow("restore", tmp_path / "restored")
-    checked = gateway(tmp_path / "restored", "checkpoints", "verify")
-    back = gateway(
-        tmp_path / "restored", "chat", "--checkpoints", "--workspace", str(project), input="/rollback 1 --all\n"
+    follow("restore", restored)
+    back = run(
+        *(*gateway, "chat", "--workspace", project),
+        cwd=ROOT,
+        env={**os.environ, "TAKEBACK_HOME": str(restored)},
+        input="/rollback 1 --all\n",
     )
 
-    assert checked.returncode == 0, checked.stdout
-    assert "Restored" in back.stdout
+    assert "Restored" in back.stdout, back.stderr
     assert (project / "file").read_text() == "before\n"
