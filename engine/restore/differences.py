@@ -41,6 +41,16 @@ def find_differences(git: Git, target: Held, captured: Captured) -> list[Differe
     return differences
 
 
+def read_bare(git: Git, tree: str) -> frozenset[str]:
+    """Return the directories of a checkpoint that no file of it implies.
+
+    Raises:
+        StoreDamaged: the checkpoint cannot be read.
+    """
+    with open_reader(git) as reader:
+        return decode_modes(reader.read(f"{tree}:{MODES_PATH}")).bare
+
+
 def _manifests(git: Git, target: Held, captured: Captured, changes: list[TreeChange]) -> tuple[Manifest, Manifest]:
     if any(change.path == MODES_PATH for change in changes):
         with open_reader(git) as reader:
@@ -70,11 +80,10 @@ def _from_manifests(
     """Yield what the checkpoint holds at paths whose bytes are equal but whose permission bits may not be."""
     for path in old.bare:
         yield path, old.directory(path)
-    for path in new.bare - old.bare:
-        if path not in found and captured.rows[path].entry.kind is EntryKind.DIRECTORY:
-            yield path, None
-    candidates = set(captured.rows) if old.usual != new.usual else set(old.modes) | set(new.modes)
-    candidates -= found.keys() | old.bare | new.bare
+    # A directory above an empty one may be new, or have been there with files in it.
+    above_empty = {p for p in new.bare - old.bare if captured.rows[p].entry.kind is EntryKind.DIRECTORY}
+    candidates = set(captured.rows) if old.usual != new.usual else {*old.modes, *new.modes, *above_empty}
+    candidates -= found.keys() | old.bare
     if not candidates:
         return
     held = list_tree(git, target.tree)
@@ -84,3 +93,5 @@ def _from_manifests(
             yield path, old.entry(path, *held[path])
         elif path in directories:
             yield path, old.directory(path)
+        elif path in above_empty:
+            yield path, None

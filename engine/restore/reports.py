@@ -1,9 +1,10 @@
 """The report of a restore: every path named, as a value and as the ledger keeps it."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from engine.checkpoints.history import Held
-from engine.model import Action, Checkpoint, PathNote, RestoreReport
+from engine.model import Action, Checkpoint, CheckpointKind, PathNote, RestoreReport
 from engine.restore.apply import Outcome
 from engine.store.journal import RestoreJournal
 
@@ -47,11 +48,11 @@ def encode_report(report: RestoreReport) -> dict[str, Any]:
     return value
 
 
-def decode_report(value: dict[str, Any], target: Held, safety: Held | None) -> RestoreReport:
+def decode_report(value: dict[str, Any], target: Checkpoint, safety: Held | None) -> RestoreReport:
     """Return the report a ledger record holds."""
     notes = {name: tuple(PathNote(path, why) for path, why in value.get(name, ())) for name in _NOTE_FIELDS}
     return RestoreReport(
-        target.checkpoint,
+        target,
         safety.checkpoint if safety else None,
         value["token"],
         **notes,
@@ -60,3 +61,8 @@ def decode_report(value: dict[str, Any], target: Held, safety: Held | None) -> R
         ledger_empty=value["ledger_empty"],
         resumed=True,
     )
+
+
+def dropped(checkpoint_id: str) -> Checkpoint:
+    """Return what is known of the checkpoint of a restore once it was dropped."""
+    return Checkpoint(checkpoint_id, 0, CheckpointKind.MANUAL, "dropped since", datetime.fromtimestamp(0, UTC))

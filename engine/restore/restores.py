@@ -36,10 +36,10 @@ from engine.model import (
     Workspace,
 )
 from engine.restore.apply import Outcome, apply_items
-from engine.restore.differences import find_differences
+from engine.restore.differences import find_differences, read_bare
 from engine.restore.judgement import Judged, judge
 from engine.restore.plan import Difference, Facts, classify, is_full, ledger_after
-from engine.restore.reports import decode_report, encode_report, make_report
+from engine.restore.reports import decode_report, dropped, encode_report, make_report
 from engine.restore.selection import (
     Selection,
     matched_in_checkpoint,
@@ -139,7 +139,7 @@ class Restores:
             selection = parse_selection(request.selection, tree, self._store.git, target.tree)
         matched = matched_in_checkpoint(self._store.git, target.tree, selection)
         refuse_nested(selection, nested, matched)
-        if not matched:
+        if not matched and not any(map(selection.names_directory_of, read_bare(self._store.git, target.tree))):
             rows = look(self._store, workspace, self._own(), self._store.ledger(workspace).present()).rows
             if not matched_names(self._store.git, rows, selection):
                 raise BadSelection(" ".join(request.selection), "matches no file in the checkpoint or now")
@@ -314,7 +314,7 @@ class Restores:
             )
         if known is not None:  # the crash came after step 4
             self._clear(workspace, journal)
-            return decode_report(known.report, target, safety)
+            return decode_report(known.report, target.checkpoint, safety)
         with self._open_tree(workspace) as tree:
             remove_leftovers(tree, (item.path for item in journal.items))
         return self._perform(workspace, target, safety, journal, resumed=True)
@@ -325,10 +325,9 @@ class Restores:
         if record is None:
             return None
         held = {item.checkpoint.id: item for item in list_held(self._store, workspace)}
-        target = held.get(record.target)
-        if target is None:
-            return None
-        return decode_report(record.report, target, held.get(record.safety or ""))
+        target, safety = held.get(record.target), held.get(record.safety or "")
+        checkpoint = target.checkpoint if target else dropped(record.target)
+        return decode_report(record.report, checkpoint, safety)
 
     def _open_tree(self, workspace: Workspace) -> Tree:
         return Tree.open(workspace.root) if self._fault is None else Tree.open(workspace.root, self._fault)
