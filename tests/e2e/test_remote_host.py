@@ -45,3 +45,4 @@ def test_what_a_script_or_a_build_there_wrote_is_taken_back(scene: Scene, progra
     assert "✅ Restored" in program.ask("/rollback 1").text
     assert differing(scene.tree(), before) == set()
     assert program.ask("/status").line("Backend:") == "ssh"
+    assert program.end() == 0

@@ -1,6 +1,7 @@
 """Commands on this machine: how they run, how they end, and that nothing of them is left."""
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -359,14 +360,19 @@ def test_what_is_detached_ends_with_the_rest_unless_it_is_to_be_kept(run: Runner
 
 
 def test_what_lives_on_may_still_write_its_output(run: Runner, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "go")
-    os.mkfifo(tmp_path / "written")
+    for name in ("go", "written"):
+        os.mkfifo(tmp_path / name)
+    go, written = (os.open(tmp_path / name, os.O_RDWR) for name in ("go", "written"))
     script = "read line < go; echo later; echo later; echo yes > written"
     result = run(f"nohup sh -c '{script}' & echo now", keep=True)
 
-    assert result.output == b"now\n"
-    (tmp_path / "go").write_text("go\n")
-    assert (tmp_path / "written").read_text() == "yes\n"
+    try:
+        assert result.output == b"now\n"
+        os.write(go, b"go\n")
+        assert select.select([written], [], [], LONG_S)[0] == [written]
+    finally:
+        os.close(go)
+        os.close(written)
 
 
 def test_a_stop_ends_the_background_all_the_same(run: Runner, tmp_path: Path) -> None:
