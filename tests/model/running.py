@@ -26,12 +26,21 @@ class Run:
         return f"{self.examples} examples, {self.steps} steps, {self.seconds:.0f} s: {words}"
 
 
-def run(portal: BlockingPortal, nursery: Nursery, *, examples: int, steps: int, start: int | None = None) -> Run:
+def run(
+    portal: BlockingPortal,
+    nursery: Nursery,
+    *,
+    examples: int,
+    steps: int,
+    start: int | None = None,
+    done: Run | None = None,
+) -> Run:
     """Run the machine; without a seed to start from every run is the same, and ends with the first thing it finds.
 
-    Raises whatever an example found, with its steps as notes; from a seed, in its shortest form.
+    Raises whatever an example found, with its steps as notes; from a seed, in its shortest form. What was done
+    is added to ``done``.
     """
-    done = Run()
+    done = Run() if done is None else done
 
     class Counted(Machine):
         """The machine, with what it did counted."""
@@ -64,5 +73,5 @@ def run(portal: BlockingPortal, nursery: Nursery, *, examples: int, steps: int, 
             ),
         )
     finally:
-        done.seconds = time.monotonic() - began
+        done.seconds += time.monotonic() - began
     return done

@@ -3,7 +3,7 @@
     python -m tests.model --examples 200 --steps 40 --seed 7
 
 runs as many examples of so many steps from a seed, prints the shortest steps to whatever it finds with all that was
-said in the chats, and how much it did.
+said in the chats, and how much it did. With ``--minutes`` it goes on with the next seeds for so long.
 """
 
 from collections.abc import Iterator
