@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from engine.backends.base import ProcessResult, Site, StopSignal
 from engine.backends.client import ClientChannel, call_client
-from engine.backends.container import inside
+from engine.backends.container import inside, is_gone, this_owner
 from engine.backends.conversation import Hearing, NotStarted, Order, language, run_elsewhere
 from engine.backends.options import Options
 from engine.backends.wrapper import GATE, Verdict, killing, one_line
@@ -26,6 +26,8 @@ CONNECT_S: Final = 15
 IDLE_S: Final = 600
 """How long an unused connection is kept."""
 
+_PLACE: Final = "/tmp"  # noqa: S108 - what is made there is ours alone
+_PREFIX: Final = "takeback-ssh-"
 _CALL_S: Final = CONNECT_S + 15.0
 
 
@@ -107,8 +109,9 @@ class SshBackend:
         """Return the directory of the connection's socket, with a connection behind it; raises ``NotStarted``."""
         with self._lock:
             if self._sockets is None:
+                _sweep()
                 # Short, because a socket's path may have some hundred bytes; private, because it is as good as a key.
-                self._sockets = tempfile.mkdtemp(prefix="takeback-", dir="/tmp")
+                self._sockets = tempfile.mkdtemp(prefix=f"{_PREFIX}{this_owner()}-", dir=_PLACE)
             sockets = self._sockets
             there = call_client(self._arguments(sockets, "-O", "check"), self._site.environment, timeout_s=_CALL_S)
             if there.exit_code == 0:
@@ -137,6 +140,16 @@ class SshBackend:
     def _arguments(self, sockets: str, *more: str) -> list[str]:
         socket = os.path.join(sockets, "c")
         return ["ssh", "-T", "-S", socket, *self._settings, *more, *self._extra, "--", self._host]
+
+
+def _sweep() -> None:
+    """Remove what processes that were killed have left; their connections end by themselves."""
+    for name in os.listdir(_PLACE):
+        path = os.path.join(_PLACE, name)
+        if name.startswith(_PREFIX) and is_gone(name.removeprefix(_PREFIX).partition("-")[0]):
+            with suppress(OSError):
+                if os.lstat(path).st_uid == os.geteuid():
+                    shutil.rmtree(path)
 
 
 def _quoted(path: str) -> str:

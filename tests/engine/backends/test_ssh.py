@@ -3,10 +3,14 @@
 import os
 import select
 import signal
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from engine.backends.container import this_owner
 from engine.errors import ToolRefused
 from tests.engine.backends.conftest import Elsewhere
 from tests.remote_host import NO_CONFIG, RemoteHost, free_port
@@ -24,7 +28,7 @@ def test_commands_share_one_connection_which_ends_with_the_backend(ssh: Elsewher
     assert remote_host.logins() == before + 1
     sockets = Path(ssh.backend._sockets)  # type: ignore[attr-defined]
     assert sockets.stat().st_mode & 0o777 == 0o700
-    assert len(str(sockets / "c")) < 60
+    assert len(str(sockets / "c")) < 70
     ssh.backend.close()
     assert not sockets.exists()
     assert served.strip().isdigit()
@@ -65,6 +69,20 @@ def test_without_ssh_it_is_said(tmp_path: Path, remote_host: RemoteHost) -> None
 
     with pytest.raises(ToolRefused, match="the program 'ssh' is not installed here"):
         run("true")
+    run.backend.close()
+
+
+def test_what_a_killed_process_left_of_its_connection_goes_at_the_next(ssh: Elsewhere) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left = Path(tempfile.mkdtemp(prefix=f"takeback-ssh-{dead.pid}.1-", dir="/tmp"))
+    living = Path(tempfile.mkdtemp(prefix=f"takeback-ssh-{this_owner()}-", dir="/tmp"))
+    (left / "said").touch()
+
+    ssh("true")
+
+    assert (left.exists(), living.exists()) == (False, True)
+    living.rmdir()
 
 
 def test_a_connection_that_breaks_is_no_exit_code_and_ends_the_command_there(
