@@ -15,9 +15,10 @@ from aiogram.exceptions import TelegramBadRequest, TelegramNotFound, TelegramRet
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Part, Place, Style
+from adapters.pages import Page, apart, divide
 from adapters.telegram.client import REFUSALS
 from adapters.telegram.places import Address
-from adapters.telegram.rendering import Piece, apart, pages
+from adapters.telegram.rendering import LIMITS, rendered
 
 EVERY_S = 1.0
 EVERY_IN_GROUP_S = 3.0
@@ -117,7 +118,7 @@ class Progress:
             show.ended.set()
 
     async def _display(self, address: Address, show: _Show) -> None:
-        text, entities = _words(show.wanted).rendered()
+        text, entities = rendered(_words(show.wanted))
         if self._is_draft(address):
             try:
                 await self._bot.send_message_draft(
@@ -165,8 +166,8 @@ class Progress:
         return address.is_private and self._drafts
 
 
-def _words(text: str) -> Piece:
+def _words(text: str) -> Page:
     """What is being done, and below it the newest of what came of it."""
     title, _, rest = text.partition("\n")
-    said = pages(apart([Part(title[:LONGEST]), Part(rest[-LONGEST:], Style.BLOCK)]))
-    return Piece(said[0] if said else (Part("…"),))
+    said = divide(apart([Part(title[:LONGEST]), Part(rest[-LONGEST:], Style.BLOCK)]), LIMITS.text)
+    return said[0] if said else (Part("…"),)

@@ -1,12 +1,9 @@
-"""Sends replies: in place, whole, and as plain text where Telegram refuses their markup.
-
-A reply may become several messages. When one of them fails, the ones before it have arrived: the next attempt at the
-same reply goes on where that one stopped, as long as this process lives.
-"""
+"""Sends replies: in place, whole, and as plain text where Telegram refuses their markup."""
 
 import logging
 from collections.abc import Awaitable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from aiogram import Bot
@@ -15,10 +12,11 @@ from aiogram.methods import SendDocument, SendMessage
 from aiogram.types import BufferedInputFile, EphemeralMessageParameters, LinkPreviewOptions, ReplyParameters
 
 from adapters.contract import Outbound, Part
+from adapters.replies import Deliveries, Piece, compose, file_name
 from adapters.telegram.client import REFUSALS, reason_of, send_failure
 from adapters.telegram.places import Address, message_of
 from adapters.telegram.reading import Event
-from adapters.telegram.rendering import Piece, compose, file_name
+from adapters.telegram.rendering import LIMITS, keyboard, rendered
 
 LONGEST_ANSWER = 200
 """Characters that an answer to a press may have."""
@@ -34,7 +32,7 @@ class Sender:
 
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
-        self._partly: dict[Address, tuple[Outbound, int]] = {}
+        self._deliveries = Deliveries()
 
     async def send(self, message: Outbound) -> None:
         """Send a reply completely.
@@ -43,17 +41,13 @@ class Sender:
             SendFailed: not all of it has arrived.
         """
         address = Address.of(message.place)
-        begun, sent = self._partly.get(address, (None, 0))
-        pieces = compose(message)
-        for number in range(sent if begun == message else 0, len(pieces)):
-            # Only the first answers: in a private chat it is plain what it is about.
-            answered = None if number or address.is_private else message_of(message.reply_to)
-            self._partly[address] = (message, number)
-            try:
-                await self._send_marked(address, pieces[number], answered)
-            except REFUSALS as error:
-                raise send_failure(error) from None
-        self._partly.pop(address, None)
+        # In a private chat it is plain what a reply is about.
+        answered = None if address.is_private else message_of(message.reply_to)
+        send = partial(self._send_marked, address, answered)
+        try:
+            await self._deliveries.deliver(message, compose(message, LIMITS), send)
+        except REFUSALS as error:
+            raise send_failure(error) from None
 
     async def tell(self, event: Event, notice: str) -> None:
         """Say something to one person; where others read along, so that only this person sees it, if that is possible.
@@ -81,8 +75,9 @@ class Sender:
         if notice is not None and notice != alert:
             await self.tell(event, notice)
 
-    async def _send_marked(self, address: Address, piece: Piece, answered: int | None) -> None:
+    async def _send_marked(self, address: Address, answered: int | None, number: int, piece: Piece) -> None:
         """Send one message; without its markup where that is refused, and to where a group has moved."""
+        answered = answered if number == 0 else None
         try:
             await self._send(address, piece, answered)
         except TelegramMigrateToChat as error:
@@ -102,11 +97,11 @@ class Sender:
         plain: bool = False,
         only_for: Event | None = None,
     ) -> None:
-        text, entities = piece.rendered()
+        text, entities = rendered(piece.parts)
         common: dict[str, Any] = {
             "chat_id": address.chat,
             "message_thread_id": address.topic,
-            "reply_markup": piece.keyboard(),
+            "reply_markup": keyboard(piece.buttons),
             "reply_parameters": _reply(answered),
             "ephemeral_message_parameters": _only_for(only_for),
         }
