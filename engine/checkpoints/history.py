@@ -16,6 +16,7 @@ from engine.errors import GitFailed, UnknownCheckpoint
 from engine.host.paths import display
 from engine.model import ChangeStats, Checkpoint, CheckpointKind, Gap, GapReason, TurnRef, Workspace
 from engine.store.opened import Store
+from engine.store.quarantine import names_below
 from engine.store.refs import RefRecord, after_ref, checkpoint_ref, list_refs, update_refs
 
 _LOG = logging.getLogger(__name__)
@@ -53,7 +54,9 @@ def list_held(store: Store, workspace: Workspace) -> list[Held]:
     store.ensure()  # a list takes no lock, so nothing has repaired the store before it
     stats = store.ledger(workspace).stats_of()
     broken: list[str] = []
-    records = list_refs(store.git, checkpoint_ref(workspace.hash, 0).rpartition("/")[0], broken)
+    checkpoints = checkpoint_ref(workspace.hash, 0).rpartition("/")[0]
+    records = list_refs(store.git, checkpoints, broken)
+    broken += names_below(store.layout, checkpoints)
     store.remembered(workspace).broken = tuple(broken)
     held = [_parse(record, stats) for record in records]
     return sorted(held, key=lambda item: item.checkpoint.sequence, reverse=True)

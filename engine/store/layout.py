@@ -54,6 +54,11 @@ class Layout:
         """The refs dropped since the last gc."""
         return os.path.join(self.store, ".gc-pending")
 
+    @property
+    def quarantine(self) -> str:
+        """The names that led to nothing and were set aside."""
+        return os.path.join(self.store, "quarantine.json")
+
     def project(self, workspace_hash: str) -> str:
         """The file that describes a workspace."""
         return os.path.join(self.store, "projects", f"{workspace_hash}.json")

@@ -67,7 +67,7 @@ def list_refs(git: Git, prefix: str, broken: list[str] | None = None) -> list[Re
             raise
         if broken is not None:
             broken += lost
-        sound = [name for name in _names_of(git, prefix) if name not in lost]
+        sound = [name for name in list_names(git, prefix) if name not in lost]
         return _read_refs(git, sound) if sound else []
 
 
@@ -82,13 +82,14 @@ def _read_refs(git: Git, patterns: Sequence[str]) -> list[RefRecord]:
     return records
 
 
-def _names_of(git: Git, prefix: str) -> dict[str, str]:
+def list_names(git: Git, prefix: str) -> dict[str, str]:
+    """Return every name below a prefix with its commit; no object is opened."""
     out = git.run(["for-each-ref", "--format=%(refname) %(objectname)", prefix]).decode("utf-8", "surrogateescape")
     return dict(line.split(" ", 1) for line in out.splitlines())
 
 
 def _find_broken(git: Git, prefix: str) -> list[str]:
-    names = _names_of(git, prefix)
+    names = list_names(git, prefix)
     commits = "".join(f"{commit}\n" for commit in names.values()).encode("ascii")
     kinds = git.run(["cat-file", "--batch-check=%(objecttype)"], stdin=commits).splitlines()
     return [name for name, kind in zip(names, kinds, strict=True) if kind != b"commit"]

@@ -25,7 +25,9 @@ from engine.store.journal import running_paths
 from engine.store.layout import REF_ROOT
 from engine.store.objects import missing_objects
 from engine.store.opened import Store
+from engine.store.quarantine import Quarantined, workspace_of
 from engine.store.refs import RUNNING, base_ref, running_ref, update_refs
+from engine.upkeep.dangling import quarantine_note, settle_dangling, within_grace
 from engine.upkeep.debris import remove_tree, set_aside, sweep
 from engine.upkeep.drops import refs_of, split_commits, without
 from engine.upkeep.facts import WorkspaceFacts, read_archives, read_pending, read_workspaces, tree_bytes
@@ -117,7 +119,10 @@ class _Prune:
             self._done.swept = sweep(self._layout)
         except OSError as error:  # no reason to let the store grow
             self._done.errors.append(f"debris could not be swept: {error}")
-        workspaces = self._finish_deletions(read_workspaces(self._layout, self._store.git))
+        aside = settle_dangling(self._layout, self._store.git, self._now)
+        if aside:
+            self._done.notes.append(quarantine_note(aside, self._now))
+        workspaces = self._finish_deletions(read_workspaces(self._layout, self._store.git), aside)
         plan = plan_prune(workspaces, read_archives(self._layout), self._policy, self._now)
         self._done.kept = plan.kept
         decisions = [item for item in plan.decisions if item.target is not Target.ARCHIVE]
@@ -126,25 +131,32 @@ class _Prune:
         for item in plan.decisions:
             if item.target is Target.ARCHIVE:
                 self._drop_archive(item)
+        if within_grace(aside, self._now):
+            return
         if self._pending() or not read_bulk(self._layout).compact:
             self._reclaim()
         self._fit()
 
-    def _finish_deletions(self, workspaces: Sequence[WorkspaceFacts]) -> list[WorkspaceFacts]:
+    def _finish_deletions(
+        self, workspaces: Sequence[WorkspaceFacts], aside: Sequence[Quarantined]
+    ) -> list[WorkspaceFacts]:
         """Forget the workspaces whose deletion was cut off after step 2; return the others.
+
+        One whose names were all set aside is neither: what is known of it waits for them.
 
         Raises:
             StoreDamaged: a workspace has no names and no prune deleted them. Reclaiming space would now delete what
                 they stood for.
         """
         pending = read_pending(self._layout)
-        lost = [facts for facts in workspaces if facts.nameless and base_ref(facts.hash) not in pending]
+        waiting = {workspace_of(entry.name) for entry in aside}
+        nameless = [facts for facts in workspaces if facts.nameless and facts.hash not in waiting]
+        lost = [facts for facts in nameless if base_ref(facts.hash) not in pending]
         if lost:
             more = f" and of {len(lost) - 1} more" if lost[1:] else ""
             raise StoreDamaged(f"the names of {lost[0].workdir or lost[0].hash}{more} are lost")
-        for facts in workspaces:
-            if facts.nameless:
-                self._forget(facts.hash)
+        for facts in nameless:
+            self._forget(facts.hash)
         return [facts for facts in workspaces if not facts.nameless]
 
     def _drop(self, workspaces: Sequence[WorkspaceFacts], decisions: Sequence[Decision]) -> None:

@@ -1,7 +1,6 @@
 """Whether the store's own files can be read: project files, ledgers, journals, indexes, names."""
 
 import os
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,34 +8,38 @@ from urllib.parse import quote
 
 from engine.model import Workspace
 from engine.store.journal import read_restore
-from engine.store.layout import Layout, workspace_hash
+from engine.store.layout import REF_ROOT, Layout, workspace_hash
 from engine.store.ledger import load_ledger
+from engine.store.quarantine import names_below, read_quarantine
 from engine.store.refs import base_ref
+from engine.upkeep.dangling import find_torn
 from engine.upkeep.facts import WorkspaceFacts, read_pending
 from engine.upkeep.findings import Finding, Severity
 
 _TORN = "is not what Takeback writes there"
-_REF_CONTENT = re.compile(rb"[0-9a-f]{40}\n")
+_SHOWN_CONTENT = 60
 
 
 def check_names(layout: Layout) -> Iterator[Finding]:
-    """Look at the names that lie in files of their own; git passes over a torn one in silence."""
-    for directory, _names, files in os.walk(os.path.join(layout.store, "refs")):
-        for name in files:
-            path = os.path.join(directory, name)
-            if not name.endswith(".lock") and not _is_ref(path):
-                what = f"the name {os.path.relpath(path, layout.store)} is torn; the checkpoint it stood for is lost"
-                yield Finding(Severity.ERROR, what, f"Nothing else is affected. Remove it: rm {path}")
-
-
-def _is_ref(path: str) -> bool:
+    """Look at the names that are torn, and at those that were set aside."""
+    for name, _content in find_torn(layout):
+        path = os.path.join(layout.store, name)
+        what = f"the name {name} is torn; the checkpoint it stood for is lost"
+        yield Finding(Severity.ERROR, what, f"Nothing else is affected. The next prune sets it aside, or: rm {path}")
     try:
-        with open(path, "rb") as stream:
-            return _REF_CONTENT.fullmatch(stream.read(64)) is not None
-    except FileNotFoundError:
-        return True  # packed or dropped meanwhile
-    except OSError:
-        return False
+        entries = read_quarantine(layout)
+    except ValueError as error:
+        step = f"Set it aside: mv {layout.quarantine} {layout.quarantine}.damaged - nothing is pruned meanwhile."
+        yield Finding(Severity.ERROR, str(error), step)
+        return
+    for entry in entries:
+        stood_for = entry.commit or f"no commit ({entry.content[:_SHOWN_CONTENT]!r})"
+        what = f"the name {entry.name} led to nothing and was set aside ({entry.since:%Y-%m-%d}); it was {stood_for}"
+        step = (
+            "Bring the store's objects back from a backup, then run: gateway prune - it is listed again. "
+            f"To let go of all that is set aside: rm {layout.quarantine}"
+        )
+        yield Finding(Severity.WARNING, what, step, checkpoint=entry.commit)
 
 
 def check_records(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:
@@ -62,6 +65,8 @@ def _check_project(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:
 def _check_named(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:
     if not facts.nameless or base_ref(facts.hash) in read_pending(layout):
         return
+    if names_below(layout, f"{REF_ROOT}/{facts.hash}"):
+        return  # set aside, which is said of each
     where = facts.workdir or facts.hash
     what = f"the names of {where} are lost, and with them its checkpoints; nothing is pruned meanwhile"
     step = (

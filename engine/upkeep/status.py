@@ -8,6 +8,7 @@ from datetime import datetime
 from engine.errors import EngineError
 from engine.store.layout import Layout
 from engine.store.opened import Store
+from engine.store.quarantine import names_below
 from engine.upkeep.facts import LegacyArchive, WorkspaceFacts, read_archives, read_pending, read_workspaces, tree_bytes
 from engine.upkeep.marker import LastPrune, read_marker
 from engine.upkeep.objects import Bulk, read_bulk
@@ -33,7 +34,8 @@ class StoreStatus:
     """The store as ``gateway checkpoints status`` shows it; sizes are what the files hold, in bytes.
 
     ``dropped_refs`` are checkpoints dropped whose space the next prune reclaims. ``problem`` says why the workspaces
-    could not be read; the sizes are right all the same.
+    could not be read; the sizes are right all the same. ``quarantined`` are names that led to nothing and were set
+    aside.
     """
 
     base: str
@@ -46,6 +48,7 @@ class StoreStatus:
     objects: Bulk = field(default_factory=Bulk)
     last_prune: LastPrune | None = None
     problem: str | None = None
+    quarantined: tuple[str, ...] = ()
 
     @property
     def legacy_bytes(self) -> int:
@@ -78,6 +81,7 @@ def read_status(store: Store) -> StoreStatus:
         read_bulk(layout),
         read_marker(layout),
         problem,
+        tuple(names_below(layout, "refs")),
     )
 
 

@@ -77,6 +77,10 @@ def status_text(found: "StoreStatus") -> str:
         lines.append(
             f"Last prune:      {age(last.at)} ({last.dropped} dropped, {size(last.freed_bytes)} freed{failed})"
         )
+    if found.quarantined:
+        count = len(found.quarantined)
+        what = "1 name leads" if count == 1 else f"{count} names lead"
+        lines.append(f"Set aside:       {what} to nothing; see: gateway checkpoints verify")
     if found.projects:
         width = max(WORKDIR_WIDTH, *(len(_workdir(project)) for project in found.projects))
         lines += ["", f"  {'WORKDIR':<{width}}  COMMITS  LAST TOUCH  STATE"]

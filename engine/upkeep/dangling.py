@@ -1,0 +1,137 @@
+"""Names whose commit is gone stop git from reclaiming space; so a prune sets them aside, and back when it is there.
+
+Order that matters in a crash: ``quarantine.json`` lists a name before it leaves ``refs/``, and a name is back in
+``refs/`` before the list forgets it. What is in both is done again by the next prune.
+
+A commit is only taken for gone where git can read all that is there; a disk that refuses to be read proves nothing.
+For `GRACE` after a name was set aside no space is reclaimed: what only its commit names would go with it, and a backup
+may be on its way.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from engine.errors import StoreDamaged
+from engine.host import durable
+from engine.host.git import Git
+from engine.store.layout import REF_ROOT, Layout
+from engine.store.quarantine import Quarantined, read_quarantine, write_quarantine
+from engine.store.refs import list_names, update_refs
+
+GRACE = timedelta(days=1)
+
+_REF_CONTENT = re.compile(rb"[0-9a-f]{40}\n")
+_MOST_CONTENT_BYTES = 1024
+
+
+def settle_dangling(layout: Layout, git: Git, now: datetime) -> tuple[Quarantined, ...]:
+    """Set aside what leads to nothing, bring back what leads somewhere again, and return what is set aside then.
+
+    The caller has the store to itself.
+
+    Raises:
+        StoreDamaged: names lead to nothing while objects are there that cannot be read; nothing was changed.
+        GitFailed: a git step failed; nothing is lost by that.
+    """
+    try:
+        known = {entry.name: entry for entry in read_quarantine(layout)}
+    except ValueError as error:
+        raise StoreDamaged(str(error)) from error
+    names = list_names(git, REF_ROOT)
+    kinds = _kinds(git, {*names.values(), *(entry.commit for entry in known.values() if entry.commit)})
+    dangling = {name: commit for name, commit in names.items() if kinds[commit] != "commit"}
+    torn = dict(find_torn(layout))
+    if dangling or torn:
+        _require_readable(layout)
+        found = [Quarantined(name, commit, now) for name, commit in dangling.items()]
+        found += [Quarantined(name, None, now, content) for name, content in torn.items()]
+        known |= {entry.name: entry for entry in found}
+        write_quarantine(layout, known.values())
+        for name in torn:
+            durable.remove(os.path.join(layout.store, name))
+        update_refs(git, delete=dangling)
+    return _bring_back(layout, git, known, names, kinds)
+
+
+def _bring_back(
+    layout: Layout, git: Git, known: Mapping[str, Quarantined], names: Mapping[str, str], kinds: Mapping[str, str]
+) -> tuple[Quarantined, ...]:
+    back = [
+        (entry.name, entry.commit)
+        for entry in known.values()
+        if entry.commit and kinds.get(entry.commit) == "commit" and entry.name not in names
+    ]
+    update_refs(git, set_to=back)
+    # A name that stands for something else by now keeps it; only a base or a session's beginning can.
+    left = tuple(entry for entry in known.values() if kinds.get(entry.commit or "") != "commit")
+    if len(left) != len(known):
+        write_quarantine(layout, left)
+    return left
+
+
+def _kinds(git: Git, commits: set[str]) -> dict[str, str]:
+    """Return what each of these objects is, ``missing`` where it is not there or cannot be read."""
+    ordered = sorted(commits)
+    if not ordered:
+        return {}
+    stdin = "".join(f"{commit}\n" for commit in ordered).encode("ascii")
+    lines = git.run(["cat-file", "--batch-check=%(objecttype)"], stdin=stdin).decode("ascii", "replace").splitlines()
+    return {
+        commit: line.rpartition(" ")[2] if line.endswith(" missing") else line
+        for commit, line in zip(ordered, lines, strict=True)
+    }
+
+
+def find_torn(layout: Layout) -> Iterator[tuple[str, str]]:
+    """Yield the names in files of their own that hold no id, with what they hold; git passes over them in silence."""
+    for directory, _names, files in os.walk(os.path.join(layout.store, "refs")):
+        for name in files:
+            path = os.path.join(directory, name)
+            if name.endswith(".lock"):
+                continue
+            try:
+                with open(path, "rb") as stream:
+                    content = stream.read(_MOST_CONTENT_BYTES)
+            except FileNotFoundError:
+                continue  # packed or dropped meanwhile
+            if _REF_CONTENT.fullmatch(content) is None:
+                yield os.path.relpath(path, layout.store), content.decode("ascii", "backslashreplace")
+
+
+def _require_readable(layout: Layout) -> None:
+    """Refuse to take anything for gone while there are object files that cannot be read, or half of a pack."""
+    for directory, _names, files in os.walk(os.path.join(layout.store, "objects"), onerror=_refuse):
+        for name in files:
+            path = os.path.join(directory, name)
+            try:
+                with open(path, "rb") as stream:
+                    stream.read(1)
+            except OSError as error:
+                _refuse(error)
+        for name in _half_packs(files):
+            raise StoreDamaged(f"names lead to nothing, and {os.path.join(directory, name)} lacks its other half")
+
+
+def _half_packs(files: Sequence[str]) -> Iterator[str]:
+    packs = {name.removesuffix(".pack") for name in files if name.startswith("pack-") and name.endswith(".pack")}
+    indexes = {name.removesuffix(".idx") for name in files if name.startswith("pack-") and name.endswith(".idx")}
+    yield from sorted({f"{name}.pack" for name in packs - indexes} | {f"{name}.idx" for name in indexes - packs})
+
+
+def _refuse(error: OSError) -> None:
+    raise StoreDamaged(f"names lead to nothing, and {error.filename} cannot be read ({error.strerror})") from error
+
+
+def quarantine_note(entries: Sequence[Quarantined], now: datetime) -> str:
+    """Return the sentence for names that are set aside."""
+    what = "1 name leads" if len(entries) == 1 else f"{len(entries)} names lead"
+    until = max(entry.since for entry in entries) + GRACE
+    waits = f" No space is reclaimed before {until:%Y-%m-%d %H:%M} UTC." if now < until else ""
+    return f"{what} to nothing and {'is' if len(entries) == 1 else 'are'} set aside: gateway checkpoints verify.{waits}"
+
+
+def within_grace(entries: Sequence[Quarantined], now: datetime) -> bool:
+    """Whether a name was set aside so lately that its objects may still be brought back."""
+    return any(now < entry.since + GRACE for entry in entries)
