@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,10 @@ def pyproject() -> dict[str, Any]:
 
 
 def declared(*groups: str) -> list[Requirement]:
-    """What pyproject.toml asks for: the program's dependencies, or those of the named groups."""
+    """What pyproject.toml asks for: the program's dependencies, or those of the named groups and extras."""
     table = pyproject()
-    listed = [name for group in groups for name in table["dependency-groups"][group]]
+    named = {**table["dependency-groups"], **table["project"]["optional-dependencies"]}
+    listed = [name for group in groups for name in named[group]]
     return [Requirement(line) for line in listed or table["project"]["dependencies"]]
 
 
@@ -64,7 +66,12 @@ def tracked() -> list[str]:
 
 @pytest.mark.parametrize(
     ("lock", "groups"),
-    [("requirements.lock", ()), ("requirements.lock", ("build",)), ("requirements-dev.lock", ("dev",))],
+    [
+        ("requirements.lock", ()),
+        ("requirements.lock", ("build",)),
+        ("requirements-dev.lock", ("dev",)),
+        ("requirements-dev.lock", ("daytona", "modal", "vercel")),
+    ],
 )
 def test_the_lock_holds_a_fitting_release_of_all_that_is_declared(lock: str, groups: tuple[str, ...]) -> None:
     pins = locked(lock)
@@ -114,6 +121,30 @@ def test_the_code_imports_what_is_declared_and_nothing_is_declared_in_vain() -> 
     used = {canonicalize_name(owners[name][0]) for name in foreign}
 
     assert used == {canonicalize_name(wanted.name) for wanted in declared()}
+
+
+def test_an_extra_holds_what_its_backend_loads_and_nothing_is_in_one_in_vain() -> None:
+    owners = packages_distributions()
+    extras = pyproject()["project"]["optional-dependencies"]
+    declared_by = {extra: {canonicalize_name(wanted.name) for wanted in declared(extra)} for extra in extras}
+    loaded: dict[str, set[str]] = {extra: set() for extra in extras}
+
+    for path in (ROOT / "engine" / "backends").glob("*.py"):
+        for extra, module in loads_in(path):
+            possible = {canonicalize_name(name) for name in owners[module.partition(".")[0]]}
+            loaded[extra] |= possible & declared_by[extra] or {module}
+
+    assert loaded == declared_by
+
+
+def loads_in(path: Path) -> Iterator[tuple[str, str]]:
+    """The libraries that a backend loads by name, each with the extra that its file belongs to."""
+    calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
+    for call in calls:
+        words = [word.value for word in call.args if isinstance(word, ast.Constant)]
+        if isinstance(call.func, ast.Name) and call.func.id in {"import_module", "load_library"} and words:
+            named = words[1] if call.func.id == "load_library" else words[0]
+            yield path.stem.partition("_")[0], named
 
 
 def imports_below(directory: Path) -> set[str]:

@@ -31,6 +31,9 @@ _BUILTIN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "docker": ("engine.backends.docker", "create_docker"),
         "singularity": ("engine.backends.singularity", "create_singularity"),
         "apptainer": ("engine.backends.singularity", "create_apptainer"),
+        "modal": ("engine.backends.modal", "create_modal"),
+        "daytona": ("engine.backends.daytona", "create_daytona"),
+        "vercel_sandbox": ("engine.backends.vercel_sandbox", "create_vercel_sandbox"),
     }
 )
 """Module and factory by kind; imported when first used, since most are never needed and starting should be quick."""
