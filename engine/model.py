@@ -184,7 +184,7 @@ class BackendChoice:
     """Where a workspace's tools run: the kind of backend, and the options that kind takes, as plain values."""
 
     kind: str = "local"
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)  # a service's key may be among them
 
 
 @dataclass(frozen=True, slots=True)

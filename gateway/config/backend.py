@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_validator
 
 from engine.backends.registry import CONTAINER_KINDS, HOST_KINDS, is_container, known_kinds, suggestion
 from engine.errors import ToolRefused
@@ -15,12 +15,23 @@ CONTAINERS_HERE = frozenset({"docker", "singularity", "apptainer"})
 _OF_CONTAINERS = frozenset(
     {"cli", "image", "name", "path", "mount", "network", "cpus", "memory_mb", "pids", "idle_hours", "env", "args"}
 )
+_OF_SERVICES = frozenset({"server", "image", "name", "path", "network", "idle_hours", "env"})
+NEEDED_BY = {
+    "modal": ("token_id", "token_secret"),
+    "daytona": ("api_key",),
+    "vercel_sandbox": ("token", "team_id", "project_id"),
+}
+"""What a service that rents out sandboxes knows somebody by."""
+
 OPTIONS_OF = {
     "local": frozenset[str](),
     "ssh": frozenset({"host", "port", "identity", "known_hosts", "user", "path", "env", "args"}),
     "docker": _OF_CONTAINERS | {"user"},
     "singularity": _OF_CONTAINERS,
     "apptainer": _OF_CONTAINERS,
+    "modal": _OF_SERVICES | {*NEEDED_BY["modal"], "cpus", "memory_mb"},
+    "daytona": _OF_SERVICES | {*NEEDED_BY["daytona"], "target"},
+    "vercel_sandbox": _OF_SERVICES | {*NEEDED_BY["vercel_sandbox"], "cpus"},
 }
 """The keys that have a meaning for a kind of backend; a kind that is not here judges them itself."""
 
@@ -72,7 +83,8 @@ class Backend(Section):
     )
     path: str | None = Field(
         default=None,
-        description="Where the workspace is there, if not at the same path: on the ssh host, in the container.",
+        description="Where the workspace is there, if not at the same path: on the ssh host, in the container. "
+        "daytona and vercel_sandbox have places of their own, which commands can write to.",
         examples=["/work"],
     )
     mount: bool | None = Field(
@@ -82,7 +94,10 @@ class Backend(Section):
         examples=[True],
     )
     network: str | None = Field(
-        default=None, description="For a container: its network; none unless given.", examples=["bridge"]
+        default=None,
+        description="For a container: its network; none unless given. For modal, daytona and vercel_sandbox: none or "
+        "all.",
+        examples=["bridge"],
     )
     cpus: Amount | None = Field(default=None, description="For a container: how many processors.", examples=[2])
     memory_mb: Count | None = Field(default=None, description="For a container: how much memory.", examples=[2048])
@@ -99,6 +114,30 @@ class Backend(Section):
     args: tuple[str, ...] = Field(
         default=(), description="More arguments for the program that starts it.", examples=[["--ulimit=nofile=1024"]]
     )
+    server: str | None = Field(
+        default=None,
+        description="For modal, daytona and vercel_sandbox: another address of the service.",
+        examples=["https://api.example.com"],
+    )
+    token_id: str | None = Field(default=None, description="For modal: the token's id.", examples=["ak-…"])
+    token_secret: SecretStr | None = Field(
+        default=None,
+        description="For modal: the token's secret; better in TAKEBACK_WORKSPACES__APP__BACKEND__TOKEN_SECRET_FILE.",
+        examples=["as-…"],
+    )
+    api_key: SecretStr | None = Field(
+        default=None,
+        description="For daytona: the key; better in TAKEBACK_WORKSPACES__APP__BACKEND__API_KEY_FILE.",
+        examples=["dtn_…"],
+    )
+    target: str | None = Field(default=None, description="For daytona: the region.", examples=["eu"])
+    token: SecretStr | None = Field(
+        default=None,
+        description="For vercel_sandbox: the token; better in TAKEBACK_WORKSPACES__APP__BACKEND__TOKEN_FILE.",
+        examples=["vcp_…"],
+    )
+    team_id: str | None = Field(default=None, description="For vercel_sandbox: whose it is.", examples=["team_…"])
+    project_id: str | None = Field(default=None, description="For vercel_sandbox: the project.", examples=["prj_…"])
     options: dict[str, Any] | None = Field(
         default=None, description="For a plugin's kind: its own options.", examples=[{"size": "large"}]
     )
@@ -112,6 +151,8 @@ class Backend(Section):
             raise ValueError(f"has no use for {', '.join(surplus)} when its kind is {self.kind}; it takes {takes}")
         if self.kind == "ssh" and not self.host:
             raise ValueError("needs the key host when its kind is ssh")
+        if missing := [name for name in NEEDED_BY.get(self.kind, ()) if not getattr(self, name)]:
+            raise ValueError(f"needs the key {missing[0]} when its kind is {self.kind}")
         if self.kind in CONTAINERS_HERE and not (self.image or self.name):
             raise ValueError(
                 f"needs the key image when its kind is {self.kind}, or name for a container that is there already"
@@ -136,4 +177,7 @@ class Backend(Section):
     def choice(self) -> BackendChoice:
         """What the engine is told: the kind, and what was set for it."""
         given = self.model_dump(exclude={"kind", "options"}, exclude_defaults=True, exclude_none=True)
-        return BackendChoice(self.kind, {**given, **(self.options or {})})
+        plain = {
+            name: value.get_secret_value() if isinstance(value, SecretStr) else value for name, value in given.items()
+        }
+        return BackendChoice(self.kind, {**plain, **(self.options or {})})

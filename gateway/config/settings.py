@@ -288,7 +288,7 @@ class Settings(Section):
         """Every secret value, for whoever has to keep them out of what is written."""
         values = [
             getattr(section, field)
-            for section in (self.telegram, self.slack)
+            for section in (self.telegram, self.slack, *(workspace.backend for workspace in self.workspaces.values()))
             if section is not None
             for field in type(section).model_fields
         ]
