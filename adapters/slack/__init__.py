@@ -1,0 +1,1 @@
+"""Slack as a chat platform: an app, by Socket Mode or by HTTP."""

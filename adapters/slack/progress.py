@@ -1,0 +1,59 @@
+"""Shows what is going on: one message that is changed and, in the end, deleted."""
+
+from adapters.contract import Part, Place, Style
+from adapters.pages import apart, divide
+from adapters.slack.client import REFUSALS, Client, send_failure
+from adapters.slack.places import Address
+from adapters.slack.rendering import ROOM, said
+
+EVERY_S = 1.5
+"""The least time between two changes: Slack takes about fifty a minute."""
+
+NEVER_S = 24 * 3600.0
+"""Nothing that is shown here fades."""
+
+LONGEST = 1000
+"""Characters of progress, the newest ones."""
+
+
+class Message:
+    """The message of one place."""
+
+    every_s = EVERY_S
+    again_s = NEVER_S
+
+    def __init__(self, client: Client, place: Place) -> None:
+        self._web = client.web
+        self._address = Address.of(place)
+        self._ts: str | None = None
+        self._shown = ""
+
+    async def hint(self) -> None:
+        """Nothing: an app cannot be seen typing."""
+
+    async def show(self, text: str) -> None:
+        """Post the message, or change it if it says something else."""
+        if text == self._shown:
+            return
+        title, _, rest = text.partition("\n")
+        pages = divide(apart([Part(title[:LONGEST]), Part(rest[-LONGEST:], Style.BLOCK)]), ROOM)
+        words = said(pages[0] if pages else (Part("…"),))
+        address = self._address
+        try:
+            if self._ts is None:
+                sent = await self._web.chat_postMessage(channel=address.channel, thread_ts=address.thread, **words)
+                self._ts = str(sent["ts"])
+            else:
+                await self._web.chat_update(channel=address.channel, ts=self._ts, **words)
+        except REFUSALS as error:
+            raise send_failure(error) from None
+        self._shown = text
+
+    async def clear(self) -> None:
+        """Delete the message."""
+        if self._ts is None:
+            return
+        try:
+            await self._web.chat_delete(channel=self._address.channel, ts=self._ts)
+        except REFUSALS as error:
+            raise send_failure(error) from None
