@@ -9,11 +9,12 @@ import anyio
 from aiogram.types import Update
 
 from adapters.contract import MenuEntry, Outbound, Place, Receive
-from adapters.telegram.client import Client, Link, patiently
+from adapters.pacing import Pacer
+from adapters.telegram.client import Client, link
 from adapters.telegram.menu import publish
 from adapters.telegram.places import NAME
 from adapters.telegram.polling import poll
-from adapters.telegram.progress import Progress
+from adapters.telegram.progress import Screens
 from adapters.telegram.reading import Reader
 from adapters.telegram.sending import Sender
 from adapters.telegram.webhook import Webhook, listen
@@ -41,11 +42,11 @@ class Telegram:
     ) -> None:
         self._client = Client(token, api_base)
         self._sender = Sender(self._client.bot)
-        self._progress = Progress(self._client.bot)
+        self._progress = Pacer(Screens(self._client.bot).of)
         self._menu = menu
         self._admins = admins
         self._webhook = webhook
-        self._link = Link()
+        self._link = link()
 
     @property
     def connected(self) -> bool:
@@ -60,7 +61,7 @@ class Telegram:
         """
         try:
             async with self._client.used() as bot, anyio.create_task_group() as tasks:
-                me = await patiently(bot.get_me, self._link)
+                me = await self._link.patiently(bot.get_me)
                 await tasks.start(self._progress.run)
                 tasks.start_soon(publish, bot, self._menu, self._admins)
                 take = partial(self._take, Reader(bot, me), receive)

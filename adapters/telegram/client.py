@@ -3,12 +3,9 @@
 Nothing said here repeats an address that was called: each holds the bot's token.
 """
 
-import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 from aiogram import Bot
@@ -28,9 +25,7 @@ from aiogram.exceptions import (
 from aiohttp import ClientSession
 
 from adapters.contract import ConnectionFailed, SendFailed
-
-DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""How long a lost connection is waited for between attempts, before whoever started the adapter hears of it."""
+from adapters.link import Link, Trouble
 
 SEND_AGAIN_S = 5.0
 """When a reply is tried again that got lost on the way."""
@@ -48,8 +43,6 @@ REFUSALS = (TelegramAPIError, ClientDecodeError)
 """Whatever can come of a call."""
 
 _ADDRESS = re.compile(r"\S*bot\d+:\S*")
-_log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class _Session(AiohttpSession):
@@ -82,45 +75,38 @@ class Client:
                     await self.bot.session.close()
 
 
-@dataclass(eq=False, slots=True)
-class Link:
-    """Whether Telegram answered last."""
-
-    up: bool = False
+def link() -> Link:
+    """The way to Telegram."""
+    return Link(REFUSALS, diagnose)
 
 
-async def patiently(call: Callable[[], Awaitable[T]], link: Link) -> T:
-    """Call until it succeeds, over short troubles of the network.
+@contextmanager
+def sending() -> Iterator[None]:
+    """Say in the contract's words why calls in a block did not succeed.
 
     Raises:
-        ConnectionFailed: it stays in vain, or a person has to do something.
+        SendFailed: one did not.
     """
-    delays = iter(DELAYS_S)
-    while True:
-        try:
-            return await call()
-        except TelegramRetryAfter as error:
-            link.up = False
-            await anyio.sleep(error.retry_after)
-        except REFUSALS as error:
-            link.up = False
-            failure = connection_failure(error)
-            delay_s = next(delays, None)
-            if not _may_pass(error) or delay_s is None:
-                raise failure from None
-            _log.info("%s; trying again in %.1f s", failure.reason, delay_s)
-            await anyio.sleep(delay_s)
+    try:
+        yield
+    except REFUSALS as error:
+        # Not chained: an address that was called holds the token.
+        raise send_failure(error) from None
 
 
-def connection_failure(error: Exception) -> ConnectionFailed:
+def diagnose(error: Exception) -> Trouble:
     """Say why messages cannot be taken in."""
     match error:
+        case TelegramRetryAfter():
+            wait_s = float(error.retry_after)
+            return Trouble(ConnectionFailed("Telegram wants to be asked less often", permanent=False), wait_s=wait_s)
         case TelegramUnauthorizedError() | TelegramNotFound():
-            return ConnectionFailed(REMEDY, permanent=True)
+            return Trouble(ConnectionFailed(REMEDY, permanent=True))
         case TelegramConflictError():
-            return ConnectionFailed(OTHER_POLLER, permanent=False)
+            return Trouble(ConnectionFailed(OTHER_POLLER, permanent=False))
         case _:
-            return ConnectionFailed(f"Telegram cannot be reached: {reason_of(error)}", permanent=False)
+            reason = f"Telegram cannot be reached: {reason_of(error)}"
+            return Trouble(ConnectionFailed(reason, permanent=False), passing=_may_pass(error))
 
 
 def send_failure(error: Exception) -> SendFailed:

@@ -6,6 +6,7 @@ message.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from adapters.contract import Place
 
@@ -23,6 +24,11 @@ class Address:
     def is_private(self) -> bool:
         """Whether it is a chat of one person with the bot."""
         return self.chat > 0
+
+    @property
+    def target(self) -> dict[str, Any]:
+        """The parameters of a call that sends something there."""
+        return {"chat_id": self.chat, "message_thread_id": self.topic}
 
     @property
     def place(self) -> Place:

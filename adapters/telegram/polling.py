@@ -5,7 +5,6 @@ oldest unconfirmed update on, and what is known already is passed over.
 """
 
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -15,7 +14,8 @@ from aiogram import Bot
 from aiogram.methods import TelegramMethod
 from anyio.abc import TaskGroup
 
-from adapters.telegram.client import Link, patiently
+from adapters.lanes import Lanes
+from adapters.link import Link
 from adapters.telegram.reading import TAKEN_IN
 
 LONG_POLL_S = 25
@@ -47,14 +47,14 @@ async def poll(bot: Bot, take: Callable[[Raw], Awaitable[None]], link: Link) -> 
         ConnectionFailed: Telegram gives none.
     """
     # Telegram gives nothing while it has an address to deliver to.
-    await patiently(bot.delete_webhook, link)
+    await link.patiently(bot.delete_webhook)
     async with anyio.create_task_group() as tasks:
         intake = _Intake(tasks, take)
         while True:
             # The first question, and the first after a break, is answered at once: then it is known that all is well.
             timeout_s = LONG_POLL_S if link.up and not intake.busy else 0
             question = RawUpdates(offset=intake.offset, timeout=timeout_s, allowed_updates=TAKEN_IN)
-            for update in await patiently(partial(bot, question, timeout_s + ANSWER_S), link):
+            for update in await link.patiently(partial(bot, question, timeout_s + ANSWER_S)):
                 intake.add(update)
             link.up = True
             await intake.settle()
@@ -66,10 +66,10 @@ class _Intake:
     def __init__(self, tasks: TaskGroup, take: Callable[[Raw], Awaitable[None]]) -> None:
         self._tasks = tasks
         self._take = take
+        self._lanes = Lanes()
         self._next: int | None = None
         self._known: set[int] = set()
         self._open: set[int] = set()
-        self._queues: dict[object, deque[Raw]] = {}
         self._idle = anyio.Event()
 
     @property
@@ -85,17 +85,11 @@ class _Intake:
     def add(self, update: Raw) -> None:
         """Have an update handed on after those of its chat that came before it."""
         number = int(update["update_id"])
-        if number in self._known:
-            return
-        self._known.add(number)
-        self._open.add(number)
         self._next = number + 1
-        chat = _chat(update)
-        if chat in self._queues:
-            self._queues[chat].append(update)
-        else:
-            self._queues[chat] = deque([update])
-            self._tasks.start_soon(self._work, chat)
+        if number not in self._known:
+            self._known.add(number)
+            self._open.add(number)
+            self._tasks.start_soon(self._hand_on, number, update)
 
     async def settle(self) -> None:
         """Wait until everything is handed on, at most a moment, and forget what cannot come again."""
@@ -106,20 +100,16 @@ class _Intake:
         oldest = self.offset or 0
         self._known = {number for number in self._known if number >= oldest}
 
-    async def _work(self, chat: object) -> None:
-        queue = self._queues[chat]
-        while queue:
-            number = int(queue[0]["update_id"])
-            try:
-                await self._take(queue[0])
-            except Exception:  # noqa: BLE001 - whatever kept it from being stored may pass
-                # Still open, so never confirmed; no longer known, so taken when it comes again, and in its order.
-                _log.exception("an update was not taken in, and is asked for again")
-                self._known -= {int(update["update_id"]) for update in queue}
-                break
-            queue.popleft()
-            self._open.remove(number)
-        del self._queues[chat]
+    async def _hand_on(self, number: int, update: Raw) -> None:
+        try:
+            async with self._lanes.turn(_chat(update)):
+                await self._take(update)
+        except Exception:  # noqa: BLE001 - whatever kept it from being stored may pass
+            # Still open, so never confirmed; no longer known, so taken when it comes again, and in its order.
+            _log.exception("an update was not taken in, and is asked for again")
+            self._known.discard(number)
+            return
+        self._open.remove(number)
         if not self._open:
             self._idle.set()
 

@@ -19,7 +19,7 @@ from aiogram import Bot
 from aiohttp import web
 
 from adapters.contract import ConnectionFailed
-from adapters.telegram.client import Link, patiently
+from adapters.link import Link
 from adapters.telegram.reading import TAKEN_IN
 
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the name of a header
@@ -71,7 +71,7 @@ async def listen(webhook: Webhook, bot: Bot, take: Callable[[dict[str, Any]], Aw
     try:
         await _bind(runner, webhook)
         register = partial(bot.set_webhook, webhook.url, secret_token=secret, allowed_updates=TAKEN_IN)
-        await patiently(register, link)
+        await link.patiently(register)
         link.up = True
         await anyio.sleep_forever()
     finally:

@@ -26,10 +26,10 @@ def _chats(api):
 async def test_in_a_group_one_message_is_edited_and_deleted_in_the_end(api, connect):
     async with connect() as far:
         await far.adapter.progress(GROUP, "running: make")
-        await api.until(lambda: api.world.texts(-100) == ["running: make"])
+        await api.until(lambda: api.world.texts(-100) == ["running: make\n…"])
         for number in range(50):
             await far.adapter.progress(GROUP, f"running: make\nline {number}")
-        await api.until(lambda: api.world.texts(-100) == ["running: make\nline 49"])
+        await api.until(lambda: api.world.texts(-100) == ["running: make\nline 49\n…"])
         await far.adapter.progress(GROUP, "")
         await api.until(lambda: api.world.texts(-100) == [])
 
@@ -52,13 +52,32 @@ async def test_in_a_private_chat_it_is_a_draft_that_the_reply_replaces(api, conn
     assert len({call["draft_id"] for call in api.called("sendMessageDraft")}) == 1
 
 
+async def test_what_a_killed_process_would_leave_in_a_group_is_short_and_has_no_end(api, connect):
+    async with connect() as far:
+        await far.adapter.progress(GROUP, "running: make\n" + "".join(f"line {number}\n" for number in range(500)))
+        await api.until(lambda: api.world.shown(-100))
+        (left,) = api.world.texts(-100)
+
+    assert left.startswith("running: make\n")
+    assert left.endswith("\nline 499\n…")
+    assert len(left) < 350
+
+
+async def test_what_is_shown_in_a_group_goes_when_the_adapter_stops(api, connect):
+    async with connect() as far:
+        await far.adapter.progress(GROUP, "running: make")
+        await api.until(lambda: api.world.shown(-100))
+
+    assert api.world.texts(-100) == []
+
+
 async def test_a_server_without_drafts_gets_a_message(api, connect):
     api.answers.has_drafts = False
     async with connect() as far:
         await far.adapter.progress(PRIVATE, "one")
-        await api.until(lambda: api.world.texts(42) == ["one"])
+        await api.until(lambda: api.world.texts(42) == ["one\n…"])
         await far.adapter.progress(PRIVATE, "two")
-        await api.until(lambda: api.world.texts(42) == ["two"])
+        await api.until(lambda: api.world.texts(42) == ["two\n…"])
         await far.adapter.progress(PRIVATE, "")
         await api.until(lambda: api.world.texts(42) == [])
 

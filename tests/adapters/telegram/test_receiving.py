@@ -18,6 +18,13 @@ def ben(api: BotApi):
     return api.world.person(43, "Ben")
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    from adapters.telegram import polling
+
+    monkeypatch.setattr(polling, "BUSY_S", 0.1)
+
+
 async def test_a_private_message_arrives_with_who_and_where(api, connect, ann):
     async with connect() as far:
         api.world.say(ann, "hello  there\n")
@@ -91,10 +98,7 @@ async def test_what_was_not_received_comes_again_under_the_same_id(api, connect,
     assert [inbound.event_id for inbound in again.received] == seen
 
 
-async def test_what_cannot_be_stored_is_not_confirmed_and_keeps_its_order(api, connect, ann, monkeypatch):
-    from adapters.telegram import polling
-
-    monkeypatch.setattr(polling, "BUSY_S", 0.1)
+async def test_what_cannot_be_stored_is_not_confirmed_and_keeps_its_order(api, connect, ann, impatient):
     tried = []
 
     async def full_at_first(inbound: Inbound) -> Reception:
@@ -112,6 +116,25 @@ async def test_what_cannot_be_stored_is_not_confirmed_and_keeps_its_order(api, c
 
     assert tried == ["one", "one", "one", "two"]
     assert [inbound.text for inbound in far.received] == ["one", "two"]
+
+
+async def test_what_came_after_what_could_not_be_stored_is_confirmed_with_it(api, connect, ann, ben, impatient):
+    tried = []
+
+    async def full_at_first(inbound: Inbound) -> Reception:
+        tried.append(inbound.text)
+        if tried == ["one"]:
+            raise OSError("disk full")
+        return Reception()
+
+    async with connect() as far:
+        far.answer = full_at_first
+        api.world.say(ann, "one")
+        api.world.say(ben, "other")
+        await far.heard(2)
+        await api.until(lambda: not api.world.updates)
+
+    assert tried == ["one", "other", "one"]
 
 
 async def test_an_update_nobody_understands_is_passed_over(api, connect, ann):

@@ -202,12 +202,12 @@ def test_no_reason_holds_the_address_that_was_called():
     from aiogram.exceptions import TelegramNetworkError
     from aiogram.methods import GetMe
 
-    from adapters.telegram.client import connection_failure, send_failure
+    from adapters.telegram.client import diagnose, send_failure
 
     error = TelegramNetworkError(GetMe(), f"TooManyRedirects: 0, url='https://example.org/bot{TOKEN}/getMe'")
 
     assert send_failure(error).reason == "TooManyRedirects: 0, …"
-    assert connection_failure(error).reason == "Telegram cannot be reached: TooManyRedirects: 0, …"
+    assert diagnose(error).failure.reason == "Telegram cannot be reached: TooManyRedirects: 0, …"
 
 
 async def test_a_group_that_moved_is_followed(api, connect, ann):
