@@ -13,15 +13,16 @@ one and compares with what the base really holds.
 import json
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine.checkpoints.manifest import MODES_PATH, encode_modes, git_mode, iter_parents
+from engine.checkpoints.mending import mend_contents, mend_modes, mend_trees, without_lost
 from engine.checkpoints.scan import Scan, Scanner, blob_oid, megabytes
 from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.tracked import index_stamp, read_tracked
-from engine.errors import CaptureFailed, LargeCheckpointWarning
+from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, StoreDamaged
 from engine.host.files import Tree
 from engine.host.leftovers import remove_old_leftovers
 from engine.host.paths import PathUnsafe, display
@@ -31,6 +32,7 @@ from engine.store.objects import CommitContent, ObjectWriter, list_tree, open_wr
 from engine.store.opened import Store
 from engine.store.reader import COPY_BYTES
 from engine.store.refs import base_ref, find_ref
+from engine.store.soundness import find_known, has_all_trees
 
 _ATTEMPTS = 3
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK, EntryKind.REPOSITORY)
@@ -86,15 +88,17 @@ def capture(
         CaptureFailed: it cannot be read, is too large, or would not keep still.
         GitFailed: the store could not take it; the base is as it was.
     """
-    before = _trusted_base(store, workspace)
+    before = _proved_base(store, workspace)
     rules = _rules(store, workspace, before, frozenset(forced))
     for _attempt in range(_ATTEMPTS):
         scan = Scanner(workspace.root, before.rows, rules, workspace.limits, own).scan()
         remove_old_leftovers(workspace.root, scan.excluded)
         try:
-            return write_scan(store, workspace, before, scan)
+            captured = write_scan(store, workspace, before, scan)
         except FilesMoved:
             continue
+        store.remembered(workspace).proved = True
+        return captured
     raise CaptureFailed(workspace.root, "files kept changing while they were read; try again when they are quiet")
 
 
@@ -126,6 +130,12 @@ def decode_message(message: str) -> tuple[str, dict[str, Any]]:
     return subject, meta if isinstance(meta, dict) else {}
 
 
+def _proved_base(store: Store, workspace: Workspace) -> Index:
+    """Return the index that mirrors the base; what the store cannot give back of it counts as not captured."""
+    before = _trusted_base(store, workspace)
+    return before if store.remembered(workspace).proved else without_lost(store, before)
+
+
 def _trusted_base(store: Store, workspace: Workspace) -> Index:
     """Return the index, made to mirror what the base ref really holds."""
     index = store.index(workspace)
@@ -134,6 +144,8 @@ def _trusted_base(store: Store, workspace: Workspace) -> Index:
         return Index() if index.base is not None else index
     if index.base == base.commit:
         return index
+    if not has_all_trees(store.git, base.tree):
+        return Index()
     held = list_tree(store.git, base.tree)
     rows = {
         path: row
@@ -214,13 +226,39 @@ def _add_path(pending: _Pending, path: str, old: Row | None, new: Row | None) ->
 def _write_objects(
     store: Store, workspace: Workspace, scan: Scan, pending: _Pending
 ) -> tuple[str, str, tuple[str, ...]]:
+    contents = {oid: path for path in pending.blobs if (oid := scan.rows[path].entry.oid) is not None}
+    added_modes = {pending.modes_oid} if MODES_PATH in pending.content.added else set()
+    known = find_known(store.git, contents.keys() | added_modes)
+    try:
+        commit, tree_oid = _stream(store, workspace, scan, pending)
+        if pending.modes_oid in known:
+            mend_modes(store.git, pending.modes)
+        _mend(store, workspace, scan, pending, {oid: contents[oid] for oid in known & contents.keys()}, tree_oid)
+    except (GitFailed, StoreDamaged):
+        store.remembered(workspace).proved = False  # what it builds on may be to blame
+        raise
+    return commit, tree_oid, _large_notes(workspace, scan, pending)
+
+
+def _mend(
+    store: Store, workspace: Workspace, scan: Scan, pending: _Pending, doubtful: Mapping[str, str], tree_oid: str
+) -> None:
+    """Prove what git did not write because it was there already."""
+    if doubtful:
+        with Tree.open(workspace.root) as tree:
+            moved = mend_contents(store.git, tree, doubtful)
+        if moved:
+            raise FilesMoved(moved)
+    mend_trees(store.git, scan.rows, pending.modes_oid, tree_oid)
+
+
+def _stream(store: Store, workspace: Workspace, scan: Scan, pending: _Pending) -> tuple[str, str]:
     with open_writer(store.git) as writer, Tree.open(workspace.root) as tree:
         if MODES_PATH in pending.content.added:
             writer.blob(len(pending.modes), [pending.modes])
         _write_blobs(writer, tree, scan, pending)
         message = encode_message("capture", {})
-        commit, tree_oid = writer.commit([base_ref(workspace.hash)], message, int(time.time()), pending.content)
-    return commit, tree_oid, _large_notes(workspace, scan, pending)
+        return writer.commit([base_ref(workspace.hash)], message, int(time.time()), pending.content)
 
 
 def _write_blobs(writer: ObjectWriter, tree: Tree, scan: Scan, pending: _Pending) -> None:

@@ -15,13 +15,14 @@ from engine.checkpoints.tracked import read_exclude, read_small_file
 from engine.errors import CaptureFailed
 from engine.host.paths import is_repository_part
 from engine.model import Entry, EntryKind, Gap, GapReason, Limits
-from engine.store.index import Row, is_racy
+from engine.store.index import LOST_OID, Row, is_racy
 from engine.store.layout import RESERVED
 
 # What stands for a nested repository's commit where it has none or keeps it elsewhere: a constant nobody's commit has.
 NO_COMMIT = hashlib.sha1(b"takeback: a nested repository without a commit", usedforsecurity=False).hexdigest()
 
 _LINK_MODE = 0o777
+_CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 _CHUNK_BYTES = 1024 * 1024
 _READ_ATTEMPTS = 3
 _DEEPEST = 900  # levels; each holds a descriptor open
@@ -208,7 +209,7 @@ class Scanner:
     def _gap(self, path: str, reason: GapReason, detail: str = "") -> None:
         """Note a gap; what was captured of it before stays in the checkpoint, marked as older."""
         row = self._before.get(path)
-        older = row is not None and row.entry.kind in (EntryKind.FILE, EntryKind.SYMLINK)
+        older = row is not None and row.entry.kind in _CONTENT_KINDS and row.entry.oid != LOST_OID
         if row is not None and older:
             self._put(path, Row(row.entry, trusted=False, older=True))
         self._scan.gaps.append(Gap(path, reason, detail, older))
@@ -219,7 +220,7 @@ class Scanner:
         for known, row in self._before.items():
             if known == path:
                 self._put(known, row)
-            elif known.startswith(below) and known not in self._scan.rows:
+            elif known.startswith(below) and known not in self._scan.rows and row.entry.oid != LOST_OID:
                 self._put(known, Row(row.entry, trusted=False, older=True))
 
     def _count_file(self) -> None:

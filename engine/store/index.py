@@ -19,6 +19,9 @@ SCHEMA_VERSION = 1
 # coarser times; what changed this shortly before it was read could change again within the same stamp.
 RACY_NS = 20_000_000
 
+LOST_OID = "0" * 40
+"""Stands for content that the base should hold and cannot give back: what is there is read and written anew."""
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS rows (
     path BLOB PRIMARY KEY, kind TEXT NOT NULL, mode INTEGER NOT NULL, oid TEXT,
@@ -35,7 +38,7 @@ class Row:
     """One path as it was last read.
 
     ``trusted`` is false where the same stat data could hide a change. ``older`` says that ``oid`` is the content
-    captured last although today's could not be captured.
+    captured last although today's could not be captured. An ``oid`` of `LOST_OID` is known to be of no use.
     """
 
     entry: Entry

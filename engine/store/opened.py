@@ -25,6 +25,7 @@ class Remembered:
     """What is kept in memory, each with the stamp of the file it was read from.
 
     ``broken`` are the names of checkpoints that the last list had to leave out, because their commits are gone.
+    ``proved`` says that this process has seen the store give back what the base holds.
     """
 
     index: Index | None = None
@@ -34,6 +35,7 @@ class Remembered:
     tracked: Any = None
     tracked_stamp: tuple[int, ...] | None = None
     broken: tuple[str, ...] = ()
+    proved: bool = False
 
 
 @dataclass(slots=True)

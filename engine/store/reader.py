@@ -1,4 +1,4 @@
-"""Reading blobs back out of the store, each proved against its id."""
+"""Reading objects back out of the store, each proved against its id."""
 
 import hashlib
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from engine.errors import GitFailed, StoreDamaged
 from engine.host.git import Git, GitProcess
 
 COPY_BYTES = 256 * 1024
+_HEADER_FIELDS = 3  # "<oid> <type> <size>"; all else says missing
 
 
 class ObjectReader:
@@ -42,7 +43,34 @@ class ObjectReader:
         """
         return b"".join(self.chunks(name))
 
+    def proves(self, oid: str) -> bool:
+        """Read an object of any kind to its end; whether the store holds it.
+
+        Raises:
+            StoreDamaged: it is there, and cannot be read or is not what its id stands for.
+        """
+        header = self._ask(oid)
+        if len(header) != _HEADER_FIELDS:
+            return False
+        size = int(header[2])
+        digest = hashlib.sha1(b"%s %d\0" % (header[1], size), usedforsecurity=False)
+        self._unread = size + 1
+        while self._unread > 1:
+            digest.update(self._take(min(self._unread - 1, COPY_BYTES), oid))
+        self._take(1, oid)
+        if digest.hexdigest() != oid:
+            raise StoreDamaged(f"object {oid} does not hold what its id stands for")
+        return True
+
     def _request(self, name: str) -> tuple[str, int]:
+        header = self._ask(name)
+        if len(header) != _HEADER_FIELDS or header[1] != b"blob":
+            raise StoreDamaged(f"object {name} is missing")
+        self._unread = int(header[2]) + 1  # a newline follows the content
+        return header[0].decode("ascii"), int(header[2])
+
+    def _ask(self, name: str) -> list[bytes]:
+        """Ask for an object and return how it is announced: id, kind and size, or that it is missing."""
         while self._unread:  # a reader that gave up half-way left the rest in the pipe
             self._take(min(self._unread, COPY_BYTES), name)
         try:
@@ -50,11 +78,10 @@ class ObjectReader:
             self._process.stdin.flush()
         except BrokenPipeError as error:
             raise StoreDamaged(f"object {name} cannot be read") from error
-        header = self._process.stdout.readline().split()
-        if len(header) != 3 or header[1] != b"blob":  # noqa: PLR2004 - "<oid> <type> <size>"; all else says missing
-            raise StoreDamaged(f"object {name} is missing")
-        self._unread = int(header[2]) + 1  # a newline follows the content
-        return header[0].decode("ascii"), int(header[2])
+        line = self._process.stdout.readline()
+        if not line:
+            raise StoreDamaged(f"object {name} cannot be read")
+        return line.split()
 
     def _take(self, size: int, name: str) -> bytes:
         try:

@@ -1,0 +1,174 @@
+"""Whether the store can give back what it seems to have, and writing anew what it cannot.
+
+git takes an object that it finds for a sound one: it never writes it again, whatever a power loss or a broken disk made
+of its file. So what was there before is proved before a checkpoint relies on it, and a loose file of the same content,
+put in place of a broken one or beside a broken pack, mends it for everything that needs it.
+"""
+
+import hashlib
+import mmap
+import os
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+from engine.errors import GitFailed, StoreDamaged
+from engine.host import durable
+from engine.host.git import Git
+from engine.store.objects import missing_objects
+from engine.store.reader import open_reader
+
+_FAN_OUT_AT = 8  # behind the signature and the version of a pack's index (gitformat-pack)
+_IDS_AT = _FAN_OUT_AT + 256 * 4
+_OID_BYTES = 20
+_COMPRESSION = 1  # as the store's own configuration has it
+
+
+def find_known(git: Git, oids: Iterable[str]) -> frozenset[str]:
+    """Return those ids that the store has a file or a pack's entry for, whatever these are worth."""
+    wanted = set(oids)
+    found = find_loose(git, wanted)
+    for index in _pack_indexes(git):
+        found |= _listed(index, wanted - found)
+    return frozenset(found)
+
+
+def find_loose(git: Git, oids: Iterable[str]) -> set[str]:
+    """Return those ids that have a file of their own, whatever it is worth."""
+    names: dict[str, set[str]] = {}
+    found = set()
+    for oid in oids:
+        directory = oid[:2]
+        if directory not in names:
+            names[directory] = _names(os.path.join(git.git_dir, "objects", directory))
+        if oid[2:] in names[directory]:
+            found.add(oid)
+    return found
+
+
+def _names(directory: str) -> set[str]:
+    try:
+        return set(os.listdir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+
+
+def _pack_indexes(git: Git) -> list[str]:
+    directory = os.path.join(git.git_dir, "objects", "pack")
+    return [os.path.join(directory, name) for name in _names(directory) if name.endswith(".idx")]
+
+
+def _listed(path: str, oids: set[str]) -> set[str]:
+    """Return those ids that a pack's index lists."""
+    try:
+        with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as index:
+            return {oid for oid in oids if _lists(index, bytes.fromhex(oid))}
+    except (OSError, ValueError):
+        return set()  # a torn index is none to git either
+
+
+def _lists(index: mmap.mmap, oid: bytes) -> bool:
+    fan_out = _FAN_OUT_AT + oid[0] * 4
+    low = int.from_bytes(index[fan_out - 4 : fan_out], "big") if oid[0] else 0
+    high = int.from_bytes(index[fan_out : fan_out + 4], "big")
+
+    def at(number: int) -> bytes:
+        start = _IDS_AT + number * _OID_BYTES
+        return index[start : start + _OID_BYTES]
+
+    position = bisect_left(range(low, high), oid, key=at) + low
+    return position < high and at(position) == oid
+
+
+def find_unsound(git: Git, oids: Iterable[str]) -> frozenset[str]:
+    """Return those ids whose objects the store cannot give back: each is read to its end and hashed.
+
+    Raises:
+        GitFailed: git could not be asked.
+    """
+    left = sorted(set(oids))
+    unsound = set()
+    while left:
+        with open_reader(git) as reader:
+            while left:
+                oid = left.pop()
+                try:
+                    sound = reader.proves(oid)
+                except StoreDamaged:  # git may have ended with it
+                    unsound.add(oid)
+                    break
+                if not sound:
+                    unsound.add(oid)
+    return frozenset(unsound)
+
+
+def find_spoiled(git: Git, oids: Iterable[str]) -> frozenset[str]:
+    """Return those ids that the store lacks, or has a broken file for; what lies within a sound pack is not read.
+
+    Raises:
+        GitFailed: git could not be asked.
+    """
+    wanted = set(oids)
+    missing = frozenset(missing_objects(git, wanted))
+    return missing | find_unsound(git, find_loose(git, wanted) - missing)
+
+
+def has_all_trees(git: Git, tree: str) -> bool:
+    """Whether every directory of a tree can be read.
+
+    Raises:
+        GitFailed: git ran out of time.
+    """
+    try:
+        git.run(["ls-tree", "-r", "-d", "-z", "--name-only", tree])
+    except GitFailed as error:
+        if error.timed_out:
+            raise
+        return False
+    return True
+
+
+def write_anew(git: Git, kind: str, content: bytes) -> str:
+    """Put an object's file in place, whatever stands there, and return its id.
+
+    Raises:
+        OSError: what stood there still does.
+    """
+    whole = b"%s %d\0" % (kind.encode("ascii"), len(content)) + content
+    oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+    directory = os.path.join(git.git_dir, "objects", oid[:2])
+    os.makedirs(directory, 0o700, exist_ok=True)
+    durable.write_bytes(os.path.join(directory, oid[2:]), zlib.compress(whole, _COMPRESSION))
+    return oid
+
+
+def build_trees(leaves: Sequence[tuple[str, str, str]]) -> tuple[str, dict[str, bytes]]:
+    """Return the id of the tree that holds these paths (path, git mode, id), and every tree of it by id."""
+    listing: dict[str, list[tuple[bytes, bytes]]] = {"": []}
+    for path, mode, oid in leaves:
+        _list(listing, path, mode, oid)
+        parent = path.rpartition("/")[0]
+        while parent:
+            listing.setdefault(parent, [])
+            parent = parent.rpartition("/")[0]
+    trees = {}
+    root = ""
+    for directory in sorted(listing, key=_depth, reverse=True):
+        content = b"".join(line for _key, line in sorted(listing[directory]))
+        root = hashlib.sha1(b"tree %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+        trees[root] = content
+        if directory:
+            _list(listing, directory, "40000", root)
+    return root, trees
+
+
+def _list(listing: dict[str, list[tuple[bytes, bytes]]], path: str, mode: str, oid: str) -> None:
+    parent, _slash, name = path.rpartition("/")
+    raw = name.encode("utf-8", "surrogateescape")
+    key = raw + b"/" if mode == "40000" else raw  # git orders a directory as if its name ended so
+    line = b"%s %s\0%s" % (mode.encode("ascii"), raw, bytes.fromhex(oid))
+    listing.setdefault(parent, []).append((key, line))
+
+
+def _depth(path: str) -> int:
+    return path.count("/") + 1 if path else 0

@@ -1,0 +1,141 @@
+"""Objects that a power loss or a broken disk spoiled, written anew while the workspace still has the content."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints.scan import blob_oid
+from engine.store.refs import base_ref
+from tests.engine.lab import Lab, snapshot
+
+SPOILED: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _whole: b"",
+    "garbage": lambda _whole: b"garbage",
+    "cut": lambda whole: whole[: len(whole) // 2],
+}
+PRECIOUS = "".join(f"line {number} of what matters\n" for number in range(50))
+
+
+def object_path(lab: Lab, oid: str) -> Path:
+    return lab.store / "objects" / oid[:2] / oid[2:]
+
+
+def spoil(path: Path, how: str) -> None:
+    content = path.read_bytes()
+    path.chmod(0o600)
+    path.write_bytes(SPOILED[how](content))
+
+
+def spoil_content(lab: Lab, content: str, how: str = "empty") -> None:
+    spoil(object_path(lab, blob_oid(content.encode())), how)
+
+
+def git(lab: Lab, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "--git-dir", str(lab.store), *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    return done.stdout.strip()
+
+
+def trees_of(lab: Lab, commit: str) -> list[str]:
+    below = git(lab, "ls-tree", "-r", "-d", "--object-only", commit).split()
+    return [git(lab, "rev-parse", f"{commit}^{{tree}}"), *below]
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_content_that_a_broken_object_stood_for_is_written_anew(lab: Lab, how: str) -> None:
+    lab.edit("x", PRECIOUS)
+    lab.run("echo changed > x")
+    spoil_content(lab, PRECIOUS, how)
+    lab.edit("x2", PRECIOUS)
+
+    result = lab.run("echo Q > x2")
+    lab.rollback()
+
+    assert result.notes == ()
+    assert lab.read("x2") == PRECIOUS
+
+
+def test_safety_checkpoint_holds_what_a_broken_object_stood_for(lab: Lab) -> None:
+    lab.edit("x", "AAA\n")
+    lab.edit("h", PRECIOUS)
+    lab.run("echo BBB > x; cat h >> x")
+    spoil_content(lab, PRECIOUS)
+    os.replace(lab.root / "h", lab.root / "x")
+    before = snapshot(lab.root)
+
+    report = lab.rollback(1, everything=True)
+    lab.undo_restore(report)
+
+    assert snapshot(lab.root) == before
+
+
+def test_broken_object_in_a_pack_is_written_anew_beside_it(lab: Lab) -> None:
+    lab.edit("x", PRECIOUS)
+    lab.run("echo changed > x")
+    git(lab, "gc", "--quiet", "--prune=now")
+    [pack] = (lab.store / "objects" / "pack").glob("*.pack")
+    spoil(pack, "cut")
+    lab.edit("x2", PRECIOUS)
+    lab.engine = lab.open_engine()
+
+    result = lab.run("echo Q > x2")
+    lab.rollback()
+
+    assert not [note for note in result.notes if "no checkpoint" in note]
+    assert lab.read("x2") == PRECIOUS
+
+
+def test_unchanged_file_whose_object_broke_is_read_again_by_the_next_process(lab: Lab) -> None:
+    lab.edit("d/x", PRECIOUS)
+    lab.edit("a", "one\n")
+    lab.write("a", "two\n")
+    spoil_content(lab, PRECIOUS)
+    lab.engine = lab.open_engine()
+
+    lab.run("rm -r d")
+    lab.rollback()
+
+    assert lab.read("d/x") == PRECIOUS
+
+
+def test_broken_directories_are_written_anew(lab: Lab) -> None:
+    lab.edit("d/e/x", PRECIOUS)
+    lab.edit("a", "one\n")
+    first = lab.write("a", "two\n").checkpoint
+    assert first is not None
+    lab.rollback()
+    base = git(lab, "rev-parse", base_ref(lab.workspace.hash))
+    for tree in trees_of(lab, first.id):
+        spoil(object_path(lab, tree), "empty")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(lab, "ls-tree", "-r", base)
+    lab.engine = lab.open_engine()
+
+    lab.run("rm -r d; echo three > a")
+    lab.rollback()
+
+    assert (lab.read("d/e/x"), lab.read("a")) == (PRECIOUS, "one\n")
+
+
+def test_content_that_is_nowhere_any_more_is_not_claimed(lab: Lab) -> None:
+    lab.edit("x", PRECIOUS)
+    lab.edit("a", "one\n")
+    lab.write("a", "two\n")
+    spoil_content(lab, PRECIOUS)
+    (lab.root / "x").unlink()
+    lab.engine = lab.open_engine()
+
+    result = lab.write("a", "three\n")
+    lab.rollback()
+
+    assert result.notes == ()
+    assert not lab.exists("x")
+    assert lab.read("a") == "two\n"
