@@ -49,6 +49,7 @@ from engine.store.refs import find_ref, session_ref, update_refs
 from engine.toolbox import Toolbox
 from engine.tools.outputs import Outputs
 from engine.upkeep.clear import ClearReport
+from engine.upkeep.importing import ImportReport
 from engine.upkeep.keeper import Keeper
 from engine.upkeep.orphans import OrphanPreview
 from engine.upkeep.progress import Step
@@ -61,6 +62,7 @@ __all__ = [
     "ClearReport",
     "Decision",
     "Engine",
+    "ImportReport",
     "OrphanPreview",
     "ProjectStatus",
     "PrunePolicy",

@@ -9,6 +9,7 @@
     ├── StorageFailed         the system refused a step on the store's files: no room, no permission, a broken disk
     ├── StoreBusy             another process holds the lock past the bounded wait
     ├── WorkspaceRefused      a directory that is never guarded, or does not exist
+    ├── ImportRefused         a foreign store that cannot be read, or not safely
     ├── CaptureFailed         a capture could not be taken; nothing half-captured is kept
     ├── UnknownCheckpoint     no checkpoint, or several, by that id
     ├── RestoreRefused        refused with nothing changed
@@ -83,6 +84,15 @@ class WorkspaceRefused(EngineError):
         self.path = path
         self.reason = reason
         super().__init__(f"{path} cannot be guarded: {reason}. Choose a project directory.")
+
+
+class ImportRefused(EngineError):
+    """A foreign store that is not taken over."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path} cannot be imported: {reason}. Nothing was changed.")
 
 
 class CaptureFailed(EngineError):

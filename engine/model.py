@@ -120,6 +120,7 @@ class Checkpoint:
 
     ``sequence`` orders the checkpoints of one workspace. ``stats`` is what the turn changed after it, as far as known.
     ``replaced_head`` is the caller's note on a safety checkpoint: the conversation head at that moment.
+    ``imported_from`` is the store of other software that it was taken over from.
     """
 
     id: str
@@ -132,6 +133,7 @@ class Checkpoint:
     gaps: tuple[Gap, ...] = ()
     restore_token: str | None = None
     replaced_head: str | None = None
+    imported_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

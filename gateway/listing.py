@@ -43,6 +43,8 @@ def entry(number: int, checkpoint: Checkpoint) -> str:
     )
     if checkpoint.stats is not None:
         line += f"  ({stats(checkpoint.stats)})"
+    if checkpoint.imported_from is not None:
+        line += f" [imported from {name(checkpoint.imported_from)}]"
     return line + "".join(f" [{said}]" for said in gaps_said(checkpoint.gaps))
 
 

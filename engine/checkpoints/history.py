@@ -119,7 +119,7 @@ def take(
     taken = [int(name.rpartition("/")[2]) for name in store.remembered(workspace).broken]
     sequence = max([*taken, held[0].checkpoint.sequence if held else 0]) + 1
     now = datetime.now(UTC)
-    reason = _line(purpose.reason)
+    reason = one_line(purpose.reason)
     meta = {
         "kind": purpose.kind.value,
         "reason": reason,
@@ -219,11 +219,12 @@ def _parse(record: RefRecord, stats: Mapping[str, ChangeStats]) -> Held:
         tuple(decode_gap(gap) for gap in meta.get("gaps", ())),
         meta.get("restore_token"),
         meta.get("replaced_head"),
+        (meta.get("imported") or {}).get("from"),
     )
     return Held(checkpoint, record.tree, frozenset(meta.get("excluded", ())), int(meta.get("ledger", 0)))
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return one line that any terminal and chat can show, a command's own backslashes as they are."""
     shown = "".join(char if char.isprintable() else display(char) for char in text)
     return shown if len(shown) <= _LONGEST_REASON else f"{shown[: _LONGEST_REASON - 1]}…"

@@ -100,6 +100,16 @@ class Git:
         self._before = before
         self._executable: str | None = None
 
+    def at(self, git_dir: str) -> "Git":
+        """Return the same git on another repository of ours."""
+        return Git(
+            git_dir,
+            executable=self._wanted,
+            search_path=self._search_path,
+            timeout_s=self._timeout_s,
+            before=self._before,
+        )
+
     def executable(self) -> str:
         """Return the path of a usable git.
 

@@ -19,7 +19,7 @@ from engine.upkeep.projects import Project, State, doubt_of, read_project, state
 
 _HASH = re.compile(r"[0-9a-f]{16}")
 _ARCHIVE = re.compile(r"legacy-(\d{8}-\d{6})")
-_SEQUENCE = re.compile(r"\d{8,}")
+_SEQUENCE = re.compile(r"\d{8,}|-\d{7,}")  # what was imported is numbered downwards from -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from engine.store.opened import Store
 from engine.upkeep.clear import ClearPreview, ClearReport, clear_archives, clear_store, preview_clear
+from engine.upkeep.importing import ImportReport, import_store
 from engine.upkeep.marker import due
 from engine.upkeep.orphans import OrphanPreview, read_orphans
 from engine.upkeep.progress import Cancelled, Progress, never, unheard
@@ -61,6 +62,16 @@ class Keeper:
     def clear_archives(self) -> ClearReport:
         """Delete the archives of the older layout."""
         return clear_archives(self._store)
+
+    def import_store(
+        self, directory: str, *, dry_run: bool = False, progress: Progress = unheard, cancelled: Cancelled = never
+    ) -> ImportReport:
+        """Take over the history of a store that other software made; nothing in it is changed.
+
+        Raises:
+            ImportRefused: there is none, or it cannot be read safely; nothing was changed.
+        """
+        return import_store(self._store, directory, dry_run=dry_run, progress=progress, cancelled=cancelled)
 
     def verify(self, *, progress: Progress = unheard, cancelled: Cancelled = never) -> VerifyReport:
         """Prove that everything listed can be restored."""

@@ -35,16 +35,35 @@ def read_project(layout: Layout, workspace_hash: str) -> Project | None:
     """Return what is noted of a workspace, ``None`` for a missing or torn file."""
     try:
         value: Any = durable.read_json(layout.project(workspace_hash))
-        return None if value is None else _project(value)
+        return None if value is None else parse_project(value)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _project(value: Any) -> Project:
+def parse_project(value: Any) -> Project:
+    """Return what a project file says.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is not what is written there.
+    """
     workdir = os.fsdecode(value["workdir"].encode("utf-8", "surrogateescape"))
     parent = value.get("parent")
     identity = (int(parent["dev"]), int(parent["ino"])) if parent else None
     return Project(workdir, _time(value.get("created_at")), _time(value.get("last_touch")), identity)
+
+
+def write_project(path: str, workdir: str, created_at: datetime | None, touched_at: datetime) -> None:
+    """Note a workspace that is known from elsewhere; the directory that holds it is noted if it is there."""
+    touched = touched_at.isoformat(timespec="seconds")
+    value: dict[str, Any] = {
+        "workdir": os.fsencode(workdir).decode("utf-8", "surrogateescape"),
+        "created_at": created_at.isoformat(timespec="seconds") if created_at else touched,
+        "last_touch": touched,
+    }
+    if os.path.isdir(workdir):
+        parent = os.stat(os.path.dirname(workdir))
+        value["parent"] = {"dev": parent.st_dev, "ino": parent.st_ino}
+    durable.write_json(path, value)
 
 
 def _time(text: Any) -> datetime | None:

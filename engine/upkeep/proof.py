@@ -55,7 +55,7 @@ class Prover:
         return self._commits[oid]
 
     def _prove_commit(self, oid: str) -> tuple[str | None, tuple[Damage, ...]]:
-        content, why = self._read(oid, b"commit")
+        content, why = self.read(oid, b"commit")
         if content is None:
             return None, (Damage("", oid, why),)
         tree = content[len(b"tree ") :].split(b"\n", 1)[0].decode("ascii", "replace")
@@ -69,26 +69,27 @@ class Prover:
         return known
 
     def _prove_tree(self, oid: str) -> Iterator[Damage]:
-        content, why = self._read(oid, b"tree")
+        content, why = self.read(oid, b"tree")
         if content is None:
             yield Damage("", oid, why)
             return
-        for mode, name, entry in _parse_tree(content):
+        for mode, name, entry in parse_tree(content):
             if mode == _GITLINK_MODE:
                 continue
             path = name.decode("utf-8", "surrogateescape")
             if mode == _TREE_MODE:
                 for damage in self.tree(entry.hex()):
                     yield Damage(f"{path}/{damage.path}" if damage.path else path, damage.oid, damage.why)
-            elif (reason := self._blob(entry)) is not None:
+            elif (reason := self.blob(entry)) is not None:
                 yield Damage(path, entry.hex(), reason)
 
-    def _blob(self, oid: bytes) -> str | None:
+    def blob(self, oid: bytes) -> str | None:
+        """Prove a blob, once; return why it cannot be given back, ``None`` if it can."""
         if oid not in self._blobs:
-            self._blobs[oid] = self._read(oid.hex(), b"blob", keep=False)[1] or None
+            self._blobs[oid] = self.read(oid.hex(), b"blob", keep=False)[1] or None
         return self._blobs[oid]
 
-    def _read(self, oid: str, kind: bytes, *, keep: bool = True) -> tuple[bytes | None, str]:
+    def read(self, oid: str, kind: bytes, *, keep: bool = True) -> tuple[bytes | None, str]:
         """Read and prove an object; return its content if ``keep``, and why it cannot be given back (``""`` if it can).
 
         git ends when it meets a damaged object, and when its deadline passes; so what failed is tried once more.
@@ -145,7 +146,7 @@ class Prover:
         self._stack.close()
 
 
-def _parse_tree(content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+def parse_tree(content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
     """Yield mode, name and id of each entry of a tree."""
     position = 0
     while position < len(content):

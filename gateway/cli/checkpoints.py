@@ -10,7 +10,8 @@ import click
 from gateway.cli import opening
 from gateway.cli.exits import Exit, ending
 from gateway.cli.humane import age, size
-from gateway.cli.plain import print_json
+from gateway.cli.imports import command as import_command
+from gateway.cli.plain import print_json, printable
 from gateway.cli.progress import watched
 from gateway.cli.prune import command as prune_command
 
@@ -98,7 +99,7 @@ def status_text(found: "StoreStatus") -> str:
 def _workdir(project: "ProjectStatus") -> str:
     if project.workdir is None:
         return f"(unknown: {project.hash})"
-    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in project.workdir)
+    return printable(project.workdir)
 
 
 @command.command(name="list", epilog=ending("gateway checkpoints list", "gateway checkpoints list ~/code/app --json"))
@@ -240,3 +241,4 @@ def _verified(report: "VerifyReport") -> str:
 
 
 command.add_command(prune_command, name="prune")
+command.add_command(import_command)

@@ -13,6 +13,11 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, default=_plain))
 
 
+def printable(text: str) -> str:
+    """Return text for a terminal: what it could not show, or would obey, as an escape."""
+    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()

@@ -10,7 +10,7 @@ import click
 from gateway.cli import opening
 from gateway.cli.exits import Exit, ending
 from gateway.cli.humane import size
-from gateway.cli.plain import print_json
+from gateway.cli.plain import print_json, printable
 from gateway.cli.progress import watched
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ def _agreed() -> bool:
 
 def _show_orphans(preview: "OrphanPreview") -> None:
     for orphan in preview.gone:
-        click.echo(f"gone: {_printable(orphan.workdir)} ({len(orphan.checkpoints)} checkpoints)")
+        click.echo(f"gone: {printable(orphan.workdir)} ({len(orphan.checkpoints)} checkpoints)")
     for workdir, why in preview.kept:
-        click.echo(f"kept: {_printable(workdir)}: {why}")
+        click.echo(f"kept: {printable(workdir)}: {why}")
     if not preview.gone:
         click.echo("No workspace is observably gone.")
 
@@ -96,7 +96,7 @@ def report_text(report: "PruneReport") -> str:
     lines = []
     if report.dry_run:
         lines += [f"would drop {_named(decision)}: {decision.reason}" for decision in report.decisions]
-    lines += [f"kept: {_printable(kept.name)}: {kept.reason}" for kept in report.kept]
+    lines += [f"kept: {printable(kept.name)}: {kept.reason}" for kept in report.kept]
     lines += [f"note: {note}" for note in report.notes]
     counts = Counter(decision.target.value for decision in report.decisions)
     what = ", ".join(f"{count} {target}{'' if count == 1 else 's'}" for target, count in sorted(counts.items()))
@@ -111,8 +111,4 @@ def report_text(report: "PruneReport") -> str:
 def _named(decision: "Decision") -> str:
     """``checkpoint 1bea715c of /home/you/code/app``; ids are cut to what people type, names are not."""
     name = decision.name[:8] if decision.name.isalnum() else decision.name
-    return f"{decision.target.value} {name}" + (f" of {_printable(decision.workdir)}" if decision.workdir else "")
-
-
-def _printable(text: str) -> str:
-    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
+    return f"{decision.target.value} {name}" + (f" of {printable(decision.workdir)}" if decision.workdir else "")
