@@ -223,10 +223,18 @@ class _Conversation:
         return True
 
     def _quiet(self) -> bool:
-        """Take what was written before the end, though something holds the streams open: what lives on as asked for."""
-        limit_s = time.monotonic() + _FAREWELL_S
-        while self._open and time.monotonic() < limit_s and self._take(_QUIET_S) is not None:
-            pass
+        """Take what was written before the end.
+
+        The streams end with the command, however slowly what it wrote arrives; but what lives on holds them open.
+        """
+        lives_on = self._verdict.left or self._verdict.stuck
+        quiet_s, farewell_s = (_QUIET_S, _FAREWELL_S) if lives_on else (PATIENCE_S, float("inf"))
+        now_s = heard_s = time.monotonic()
+        limit_s = now_s + farewell_s
+        while self._open and now_s < min(limit_s, heard_s + quiet_s):
+            taken = self._take(heard_s + quiet_s - now_s)
+            now_s = time.monotonic()
+            heard_s = heard_s if taken is None else now_s
         return True
 
     def _take(self, wait_s: float | None) -> _Source | None:
