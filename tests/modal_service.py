@@ -141,8 +141,8 @@ class RouterService(_without_gaps(TaskCommandRouterBase)):  # type: ignore[misc]
 
     async def TaskExecStart(self, stream: Stream[Any, Any]) -> None:
         request = await stream.recv_message()
-        machine = self._service.machines[request.task_id.removeprefix("ta-")]
-        if not machine.running:
+        machine = self._service.machines.get(request.task_id.removeprefix("ta-"))
+        if machine is None or not machine.running:
             raise GRPCError(Status.NOT_FOUND, "the sandbox has ended")
         await machine.begin(*request.command_args, name=request.exec_id)
         await stream.send_message(router.TaskExecStartResponse())

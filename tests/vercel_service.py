@@ -48,6 +48,8 @@ class VercelService(HttpService):
 
     async def _destroy(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
+        if name not in self.machines:
+            return _missing()
         described = self._described(name)
         self.machines.pop(name).stop()
         return web.json_response(described)

@@ -211,4 +211,6 @@ def _translated(library: Any) -> Iterator[None]:
     except library.DaytonaConnectionError as error:
         raise NotStarted(f"the service cannot be reached ({error})") from error
     except library.DaytonaError as error:
-        raise NotStarted(str(error)) from error
+        # What its HTTP client raises when it gives up is not told from other errors but by where it comes from.
+        lost = type(error.__cause__).__module__.startswith("urllib3")
+        raise NotStarted(f"the service cannot be reached ({error})" if lost else str(error)) from error

@@ -20,7 +20,7 @@ _NORMAL_CLOSURE = 1000  # RFC 6455, 7.4.1
 _OUTPUT = b"\x01\x01\x01"
 _ERRORS = b"\x02\x02\x02"
 _MARK: Final = re.compile(rb"\x01{3}|\x02{3}")
-_BEGUN: Final = re.compile(rb"\x01{1,2}\Z|\x02{1,2}\Z|\Z")
+_BEGUN: Final = re.compile(rb"\x01{1,2}\Z|\x02{1,2}\Z")
 
 
 class CommandLog:
@@ -100,16 +100,17 @@ class _Marked:
         self._mark = _OUTPUT
 
     def add(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Take the next bytes, and yield whose they are; what may be the begin of a mark waits."""
-        self._unread += data
-        while found := _MARK.search(self._unread):
-            if found.start():
-                yield self._mark, self._unread[: found.start()]
-            self._mark, self._unread = found[0], self._unread[found.end() :]
-        end = len(self._unread) - len(_BEGUN.search(self._unread)[0])  # type: ignore[index]  # it matches always
-        if end:
-            yield self._mark, self._unread[:end]
-        self._unread = self._unread[end:]
+        """Take the next bytes, and yield which are whose; what may be the begin of a mark waits."""
+        text, at = self._unread + data, 0
+        known = {_OUTPUT: bytearray(), _ERRORS: bytearray()}
+        for found in _MARK.finditer(text):
+            known[self._mark] += text[at : found.start()]
+            self._mark, at = found[0], found.end()
+        begun = _BEGUN.search(text, at)
+        end = len(text) if begun is None else begun.start()
+        known[self._mark] += text[at:end]
+        self._unread = text[end:]
+        yield from ((mark, bytes(piece)) for mark, piece in known.items() if piece)
 
     def rest(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield what waited; nothing more comes."""

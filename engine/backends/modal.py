@@ -4,9 +4,11 @@ Bytes go and come as they are. The service offers no way to end one program in a
 killed by another program; what outlives both is said to be left running.
 """
 
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from engine.backends.base import Site
 from engine.backends.container import container_name, idle_seconds
@@ -20,6 +22,9 @@ SERVER: Final = "https://api.modal.com"
 
 APP: Final = "takeback"
 """What the service calls the application that all sandboxes belong to."""
+
+CONNECT_S: Final = 10.0
+"""How long connecting may take; the library itself tries for a minute, and cannot be stopped meanwhile."""
 
 LONGEST_S: Final = 24 * 60 * 60
 """How long a sandbox lives at most: the service grants no more."""
@@ -49,6 +54,7 @@ class _Modal:
         self.name = container_name("modal", read.text("name"), site)
         self._credentials = tuple(required(read, "token_id", "token_secret"))
         self._server = read.text("server") or SERVER
+        self._environment = site.environment
         self._image = read.text("image")
         memory_mb = read.number("memory_mb")
         self._facts: dict[str, Any] = {
@@ -99,6 +105,8 @@ class _Modal:
 
     def _connected(self) -> Any:
         if self._client is None:
+            if not any(name.lower().endswith("_proxy") for name in self._environment):  # the library goes through one
+                _require_listener(self._server)
             kind = self._library.client.api_pb2.CLIENT_TYPE_CLIENT
             client = self._library.Client(self._server, kind, self._credentials)
             self._client = client.__enter__()  # it lives until close
@@ -175,6 +183,13 @@ class _Process:
     def _heard(self, stream: Any) -> Iterator[bytes]:
         with _translated(self._library):
             yield from stream
+
+
+def _require_listener(server: str) -> None:
+    """Raise ``OSError`` where nobody listens at an address."""
+    where = urlsplit(server)
+    with socket.create_connection((where.hostname or "", where.port or 443), CONNECT_S):
+        return
 
 
 @contextmanager

@@ -127,15 +127,15 @@ class _Sandbox:
         return _Process(self._library, started)
 
     def runs(self) -> bool:
-        """Ask the service."""
+        """Ask the service, which wakes one that was stopped."""
         with _translated(self._library):
             try:
-                self._sandbox.session.refresh()
+                session = self._sandbox.session().refresh()
             except self._library.SandboxApiError as error:
                 if error.status_code in _GONE:
                     return False
                 raise
-            return self._sandbox.session.status in _RUNNING
+            return session.status in _RUNNING
 
     def own(self, labels: Mapping[str, str]) -> None:
         """Change its tags."""
