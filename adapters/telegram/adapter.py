@@ -91,10 +91,5 @@ class Telegram:
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it would be wrong each time it comes
             _log.warning("an update was not understood and is passed over: %s", type(error).__name__)
             return
-        if event is None:
-            return
-        reception = await receive(event.inbound)
-        if event.press is not None:
-            await self._sender.answer(event, reception.notice, spent=reception.spent)
-        elif reception.notice is not None:
-            await self._sender.tell(event, reception.notice)
+        if event is not None:
+            await self._sender.react(event, await receive(event.inbound))

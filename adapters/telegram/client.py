@@ -3,6 +3,7 @@
 Nothing said here repeats an address that was called: each holds the bot's token.
 """
 
+import logging
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -42,6 +43,7 @@ OTHER_POLLER = (
 REFUSALS = (TelegramAPIError, ClientDecodeError)
 """Whatever can come of a call."""
 
+_log = logging.getLogger(__name__)
 _ADDRESS = re.compile(r"\S*bot\d+:\S*")
 
 
@@ -92,6 +94,15 @@ def sending() -> Iterator[None]:
     except REFUSALS as error:
         # Not chained: an address that was called holds the token.
         raise send_failure(error) from None
+
+
+@contextmanager
+def best_effort(what: str) -> Iterator[None]:
+    """Do in a block what nobody misses, or can ask for again."""
+    try:
+        yield
+    except REFUSALS as error:
+        _log.info("%s: %s", what, reason_of(error))
 
 
 def diagnose(error: Exception) -> Trouble:

@@ -1,6 +1,5 @@
 """What people see before they type: the menu of commands, and the bot's word about itself."""
 
-import logging
 import re
 from collections.abc import Sequence
 
@@ -14,7 +13,7 @@ from aiogram.types import (
 )
 
 from adapters.contract import MenuEntry
-from adapters.telegram.client import REFUSALS, reason_of
+from adapters.telegram.client import best_effort
 
 DESCRIPTION = (
     "A coding agent whose every change can be taken back. Send it a task; /rollback brings files and conversation back"
@@ -25,8 +24,6 @@ SHORT_DESCRIPTION = "A coding agent whose every change can be taken back."
 _NAME = re.compile(r"[a-z0-9_]{1,32}")
 LONGEST_SUMMARY = 256
 """What Telegram takes as a command: core.telegram.org/bots/api#botcommand."""
-
-_log = logging.getLogger(__name__)
 
 
 async def publish(bot: Bot, menu: Sequence[MenuEntry], admins: Sequence[int]) -> None:
@@ -41,12 +38,10 @@ async def publish(bot: Bot, menu: Sequence[MenuEntry], admins: Sequence[int]) ->
         for admin in admins:
             # Refused until this person has begun a chat with the bot.
             await _set(bot, menu, BotCommandScopeChat(chat_id=admin))
-    try:
+    with best_effort("the bot's description was not set"):
         if not (await bot.get_my_description()).description:
             await bot.set_my_description(DESCRIPTION)
             await bot.set_my_short_description(SHORT_DESCRIPTION)
-    except REFUSALS as error:
-        _log.info("the bot's description was not set: %s", reason_of(error))
 
 
 async def _set(bot: Bot, menu: Sequence[MenuEntry], scope: BotCommandScopeUnion) -> None:
@@ -55,7 +50,5 @@ async def _set(bot: Bot, menu: Sequence[MenuEntry], scope: BotCommandScopeUnion)
         for entry in menu
         if _NAME.fullmatch(entry.name)
     ]
-    try:
+    with best_effort(f"the menu for {scope.type} was not set"):
         await bot.set_my_commands(commands, scope)
-    except REFUSALS as error:
-        _log.info("the menu for %s was not set: %s", scope.type, reason_of(error))

@@ -1,19 +1,18 @@
 """Sends replies: in place, whole, and as plain text where Telegram refuses their markup."""
 
 import logging
-from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from aiogram import Bot
 from aiogram.exceptions import TelegramBadRequest, TelegramMigrateToChat
-from aiogram.methods import SendDocument, SendMessage
 from aiogram.types import BufferedInputFile, EphemeralMessageParameters, LinkPreviewOptions, ReplyParameters
 
-from adapters.contract import Outbound, Part
+from adapters.contract import Outbound, Part, Reception
 from adapters.replies import Deliveries, Piece, compose, file_name
-from adapters.telegram.client import REFUSALS, reason_of, send_failure
+from adapters.telegram.client import REFUSALS, best_effort, reason_of, sending
 from adapters.telegram.places import Address, message_of
 from adapters.telegram.reading import Event
 from adapters.telegram.rendering import LIMITS, keyboard, rendered
@@ -43,37 +42,40 @@ class Sender:
         address = Address.of(message.place)
         # In a private chat it is plain what a reply is about.
         answered = None if address.is_private else message_of(message.reply_to)
-        send = partial(self._send_marked, address, answered)
-        try:
+        with sending():
+            send = partial(self._send_marked, address, answered)
             await self._deliveries.deliver(message, compose(message, LIMITS), send)
-        except REFUSALS as error:
-            raise send_failure(error) from None
 
-    async def tell(self, event: Event, notice: str) -> None:
-        """Say something to one person; where others read along, so that only this person sees it, if that is possible.
+    async def react(self, event: Event, reception: Reception) -> None:
+        """Show what became of a message or a press at once; best effort, for the person can ask again.
 
-        Best effort: the person can ask again.
+        A press is answered always: its person's screen waits for it.
         """
-        answered, piece = message_of(event.inbound.event_id), Piece((Part(notice),))
-        if event.address.is_private:
-            await _best_effort(self._send(event.address, piece))
-            return
-        try:
-            await self._send(event.address, piece, answered, only_for=event)
-        except REFUSALS:
-            await _best_effort(self._send(event.address, piece, answered))
+        told = ""
+        if event.query is not None:
+            told = reception.notice or ""
+            told = told if len(told) <= LONGEST_ANSWER else told[: LONGEST_ANSWER - 1] + "…"
+            with best_effort("a press was not answered"):
+                await self._bot.answer_callback_query(event.query, told, show_alert=bool(told))
+        if reception.spent:
+            chat, message = Address.of(event.inbound.place).chat, message_of(event.inbound.event_id)
+            with best_effort("buttons were not taken away"):
+                await self._bot.edit_message_reply_markup(chat_id=chat, message_id=message)
+        if reception.notice and reception.notice != told:
+            await self._tell(event, reception.notice)
 
-    async def answer(self, event: Event, notice: str | None, *, spent: bool) -> None:
-        """Answer a press, which its person's screen waits for, and take away buttons that have had their use."""
-        if event.press is None:
-            return
-        alert = notice if notice is None or len(notice) <= LONGEST_ANSWER else notice[: LONGEST_ANSWER - 1] + "…"
-        chat, message = event.address.chat, event.press.message
-        await _best_effort(self._bot.answer_callback_query(event.press.query, alert, show_alert=bool(alert)))
-        if spent and message is not None:
-            await _best_effort(self._bot.edit_message_reply_markup(chat_id=chat, message_id=message))
-        if notice is not None and notice != alert:
-            await self.tell(event, notice)
+    async def _tell(self, event: Event, notice: str) -> None:
+        """Say something to one person; where others read along, so that only this person sees it, if possible."""
+        address, answered = Address.of(event.inbound.place), message_of(event.inbound.event_id)
+        piece = Piece((Part(notice),))
+        with best_effort("a notice was not shown"):
+            if address.is_private:
+                await self._send(address, piece)
+                return
+            with suppress(*REFUSALS):
+                await self._send(address, piece, answered, only_for=event)
+                return
+            await self._send(address, piece, answered)
 
     async def _send_marked(self, address: Address, answered: int | None, number: int, piece: Piece) -> None:
         """Send one message; without its markup where that is refused, and to where a group has moved."""
@@ -98,27 +100,18 @@ class Sender:
         only_for: Event | None = None,
     ) -> None:
         text, entities = rendered(piece.parts)
+        marks = None if plain else entities or None
         common: dict[str, Any] = {
-            "chat_id": address.chat,
-            "message_thread_id": address.topic,
+            **address.target,
             "reply_markup": keyboard(piece.buttons),
             "reply_parameters": _reply(answered),
             "ephemeral_message_parameters": _only_for(only_for),
         }
-        marks = None if plain or not entities else entities
         if piece.file is None:
-            await self._bot(SendMessage(text=text, entities=marks, link_preview_options=_BARE, **common))
+            await self._bot.send_message(text=text, entities=marks, link_preview_options=_BARE, **common)
         else:
             document = BufferedInputFile(piece.file.content, file_name(piece.file.name))
-            await self._bot(SendDocument(document=document, caption=text or None, caption_entities=marks, **common))
-
-
-async def _best_effort(call: Awaitable[object]) -> None:
-    """Do what the person can ask for again: a press may be too old to be answered, a message may be gone."""
-    try:
-        await call
-    except REFUSALS as error:
-        _log.info("not shown: %s", reason_of(error))
+            await self._bot.send_document(document=document, caption=text or None, caption_entities=marks, **common)
 
 
 def _reply(answered: int | None) -> ReplyParameters | None:
@@ -129,5 +122,4 @@ def _reply(answered: int | None) -> ReplyParameters | None:
 def _only_for(event: Event | None) -> EphemeralMessageParameters | None:
     if event is None:
         return None
-    query = event.press.query if event.press else None
-    return EphemeralMessageParameters(receiver_user_id=int(event.inbound.user), callback_query_id=query)
+    return EphemeralMessageParameters(receiver_user_id=int(event.inbound.user), callback_query_id=event.query)
