@@ -14,6 +14,9 @@ from datetime import UTC, datetime
 
 from engine.errors import StoreBusy
 
+ANOTHER = "another process"
+"""The holder where no line says who it is: those who share a lock leave none."""
+
 _FIRST_PAUSE_S = 0.002
 _LONGEST_PAUSE_S = 0.05
 
@@ -41,6 +44,22 @@ def hold(path: str, *, shared: bool, wait_s: float, purpose: str) -> Iterator[in
         finally:
             if not shared:
                 _clear(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def find_holder(path: str) -> str | None:
+    """Return who holds a lock alone, ``None`` where nobody does."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(descriptor)
+    else:
+        return None
     finally:
         os.close(descriptor)
 
@@ -80,4 +99,4 @@ def _holder(descriptor: int) -> str:
         owner = json.loads(os.pread(descriptor, 4096, 0))
         return f"process {owner['pid']} ({owner['purpose']}, since {owner['since']})"
     except (ValueError, KeyError, TypeError):
-        return "another process"
+        return ANOTHER

@@ -3,12 +3,12 @@
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from engine.errors import StorageFailed, StoreDamaged
+from engine.errors import StorageFailed, StoreBusy, StoreDamaged
 from engine.host import durable, locks
 from engine.host.git import Git
 from engine.model import Workspace
@@ -100,11 +100,22 @@ class Store:
             StoreBusy: not free within the bounded wait.
         """
         self.ensure()
-        with (
-            _refusals_told(),
-            locks.hold(self.lock_path, shared=False, wait_s=self.lock_wait_s, purpose=purpose) as descriptor,
-        ):
+        with _refusals_told(), ExitStack() as stack:
+            lock = locks.hold(self.lock_path, shared=False, wait_s=self.lock_wait_s, purpose=purpose)
+            try:
+                descriptor = stack.enter_context(lock)
+            except StoreBusy as error:
+                raise StoreBusy(error.lock, self._find_holder(error.holder), error.waited_s) from None
             yield descriptor
+
+    def _find_holder(self, holder: str) -> str:
+        """Return who works in a workspace, where the store's lock does not say who holds it."""
+        if holder != locks.ANOTHER:
+            return holder
+        journal = os.path.dirname(self.layout.lock(""))
+        names = sorted(name for name in os.listdir(journal) if name.endswith(".lock"))
+        found = (locks.find_holder(os.path.join(journal, name)) for name in names)
+        return next((one for one in found if one is not None), holder)
 
     def remembered(self, workspace: Workspace) -> Remembered:
         """Return what this process remembers of a workspace."""

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -437,8 +438,10 @@ def test_prune_is_busy_while_somebody_works_in_the_store(kit: Kit):
     app = kit.workspace("app")
     kit.turns(app, 5)
 
-    with kit.open_again().use(app, "a long capture"), pytest.raises(StoreBusy):
+    with kit.open_again().use(app, "a long capture"), pytest.raises(StoreBusy) as busy:
         prune(kit.store, PrunePolicy(max_snapshots=1))
+    who = rf"process {os.getpid()} \(a long capture, since \d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\)"
+    assert re.fullmatch(who, busy.value.holder)
 
     assert len(kit.ids(app)) == 5
 
