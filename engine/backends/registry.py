@@ -73,11 +73,6 @@ def create_backend(kind: str, options: Mapping[str, Any], site: Site) -> Backend
         module, name = builtin
         factory = cast("BackendFactory", getattr(import_module(module), name))
         return factory(options, site)
-    if kind in CONTAINER_KINDS | HOST_KINDS and kind not in _plugins():
-        raise ToolRefused(
-            f"backend {kind!r}",
-            "is not available in this installation. Use 'local', or install a package that provides it",
-        )
     return _load_plugin(kind)(options, site)
 
 
