@@ -41,13 +41,15 @@ from engine.model import (
     Workspace,
     session_hash,
 )
-from engine.restore.restores import OwnDirectories, Request, Restores
+from engine.restore.restores import OwnDirectories, Restores
+from engine.restore.scope import Request
 from engine.restore.selection import parse_selection
 from engine.store.layout import Layout, workspace_hash
 from engine.store.opened import Store
 from engine.store.refs import find_ref, session_ref, update_refs
 from engine.toolbox import Toolbox
 from engine.tools.outputs import Outputs
+from engine.upkeep.accounting import Accounting
 from engine.upkeep.clear import ClearReport
 from engine.upkeep.importing import ImportReport
 from engine.upkeep.keeper import Keeper
@@ -59,6 +61,7 @@ from engine.upkeep.status import ProjectStatus, StoreStatus
 from engine.upkeep.verify import VerifyReport
 
 __all__ = [
+    "Accounting",
     "ClearReport",
     "Decision",
     "Engine",

@@ -1,10 +1,14 @@
 """Everything upkeep offers, over one store: state, prune, orphans, clear, verify."""
 
+from datetime import UTC, datetime
+
 from engine.store.opened import Store
+from engine.upkeep.accounting import Accounting, account
 from engine.upkeep.clear import ClearPreview, ClearReport, clear_archives, clear_store, preview_clear
 from engine.upkeep.importing import ImportReport, import_store
 from engine.upkeep.marker import due
 from engine.upkeep.orphans import OrphanPreview, read_orphans
+from engine.upkeep.preview import preview_prune
 from engine.upkeep.progress import Cancelled, Progress, never, unheard
 from engine.upkeep.prune import prune
 from engine.upkeep.report import PruneReport
@@ -30,6 +34,14 @@ class Keeper:
     def projects(self) -> list[ProjectStatus]:
         """Return the workspaces in the store, most recently used first."""
         return read_projects(self._store)
+
+    def account(self) -> Accounting:
+        """Return where the space goes; walks every object, takes no lock and never raises for a damaged store."""
+        return account(self._store)
+
+    def preview_prune(self, policy: PrunePolicy) -> PruneReport:
+        """Return what a prune would drop and free now, beside whoever works in the store: no lock is taken."""
+        return preview_prune(self._store, policy, datetime.now(UTC))
 
     def prune_due(self, min_interval_hours: float) -> bool:
         """Whether the last prune is longer ago than this."""

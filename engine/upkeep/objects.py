@@ -1,7 +1,7 @@
 """The object files of the store: how many there are, and what each drop of a checkpoint would free."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,7 +13,8 @@ _FAN_OUT = 2  # loose objects lie in directories named after the first two digit
 _BATCH = 20_000
 _KEPT = -1
 # A packed object also has an entry in the pack's index: its id, a checksum, an offset, and one in the reverse index.
-_INDEX_ENTRY_BYTES = 32
+INDEX_ENTRY_BYTES = 32
+"""What a packed object takes beside its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,24 @@ def freed_by(
     totals = [0] * (len(drops) + 1)  # what is kept is the last one, number -1
     if not with_kept and all(number == _KEPT for number in owner.values()):
         return totals[:-1], 0
-    walked = (found for found in _walk(git, owner) if with_kept or found[0] != _KEPT)
+    walked = (found for found in walk_objects(git, owner) if with_kept or found[0] != _KEPT)
     while batch := list(islice(walked, _BATCH)):
-        for (number, _oid), size in zip(batch, _sizes(git, [oid for _number, oid in batch]), strict=True):
-            totals[number] += size + _INDEX_ENTRY_BYTES
+        for (number, _oid, _path), size in zip(batch, _sizes(git, [oid for _, oid, _ in batch]), strict=True):
+            totals[number] += size + INDEX_ENTRY_BYTES
     return totals[:-1], totals[-1]
 
 
-def _walk(git: Git, owner: dict[str, int]) -> Iterator[tuple[int, str]]:
-    """Yield every object with the number of the drop that owns it."""
+def walk_objects(git: Git, owner: Mapping[str, int]) -> Iterator[tuple[int, str, str]]:
+    """Yield every object that these commits hold, once: the owner of the first commit that does, its id, its path.
+
+    The path is where it was met; commits and their root have none.
+
+    Raises:
+        GitFailed: an object is missing or cannot be read.
+    """
     arguments = ["rev-list", "--objects", "--in-commit-order", "--no-walk=unsorted", "--stdin"]
+    if not owner:
+        return
     with git.open(arguments, timeout_s=_LONG_TIMEOUT_S) as process:
         # rev-list reads all of its input before it writes a line, so neither side can wait for the other.
         process.stdin.write("".join(f"{commit}\n" for commit in owner).encode("ascii"))
@@ -108,7 +117,7 @@ def _walk(git: Git, owner: dict[str, int]) -> Iterator[tuple[int, str]]:
         for line in process.stdout:
             oid = line[:40].decode("ascii")
             number = owner.get(oid, number)
-            yield number, oid
+            yield number, oid, line[41:-1].decode("utf-8", "surrogateescape")
         process.finish()
 
 

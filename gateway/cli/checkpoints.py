@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.cli import opening
+from gateway.cli.accounting import accounting_lines, find_prunable
 from gateway.cli.exits import Exit, ending
 from gateway.cli.humane import age, size
 from gateway.cli.imports import command as import_command
@@ -43,7 +44,10 @@ def command(ctx: click.Context, *, as_json: bool) -> Exit | None:
 @command.command(epilog=ending("gateway checkpoints status", "gateway checkpoints status --json"))
 @as_json_option
 def status(*, as_json: bool) -> Exit:
-    """Show how large the store is and what it holds.
+    """Show how large the store is, what it holds, and where the space goes.
+
+    What a workspace alone holds is what dropping all of its checkpoints would free. The largest files are named with
+    the checkpoints that hold them.
 
     A workspace is an orphan when its directory is not found: it may be deleted, or on a disk that is not mounted.
     """
@@ -52,11 +56,14 @@ def status(*, as_json: bool) -> Exit:
 
 def show_status(*, as_json: bool) -> Exit:
     """Print the status; a store that cannot be read is an error, shown after what can be said."""
-    found = opening.engine().upkeep.status()
+    engine = opening.engine()
+    found = engine.upkeep.status()
+    accounting = engine.upkeep.account()
+    prunable = find_prunable(engine) if found.exists else None
     if as_json:
-        print_json(found)
+        print_json({**asdict(found), "accounting": asdict(accounting), "prune": prunable})
     else:
-        click.echo(status_text(found))
+        click.echo("\n".join([status_text(found), *accounting_lines(accounting, prunable)]))
     if found.problem is not None:
         click.echo(f"gateway: {found.problem}", err=True)
         return Exit.ERROR

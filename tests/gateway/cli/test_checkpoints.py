@@ -65,12 +65,31 @@ def test_the_status_has_the_documented_form(gateway, store, orphan, workspace):
     assert lines[6] == f"  {'WORKDIR':<{width}}  COMMITS  LAST TOUCH  STATE"
     assert re.fullmatch(rf"  {orphan:<{width}}        1  +(\d+s ago|just now)  orphan", lines[7])
     assert re.fullmatch(rf"  {workspace!s:<{width}}        2  +(\d+s ago|just now)  live", lines[8])
-    assert lines[9:] == [
+    assert lines[9:14] == [
         "",
         "Legacy archives (1):",
         "  legacy-20260506-050616   4.2 MB",
         "Clear with: gateway checkpoints clear-legacy",
+        "",
     ]
+
+
+def test_the_status_ends_with_where_the_space_goes(gateway, store, workspace):
+    (workspace / "data.bin").write_bytes(os.urandom(200_000))
+    gateway("chat", "--checkpoints", "--workspace", str(workspace), stdin="$ echo three > notes.md\n")
+    newest = listed(gateway)[0]["checkpoints"][0]["id"]
+
+    lines = gateway("checkpoints", **{"TAKEBACK_CHECKPOINTS__MAX_SNAPSHOTS": "1"}).stdout.splitlines()
+    status = json.loads(gateway("checkpoints", "--json").stdout)
+
+    at = lines.index("Held by one workspace alone:")
+    assert re.fullmatch(rf" +19\d\.\d KB  {workspace}", lines[at + 1])
+    at = lines.index("Largest files:")
+    assert re.fullmatch(rf" +195\.\d KB  data\.bin in {workspace}, in {newest[:7]}", lines[at + 1])
+    assert re.fullmatch(r"A prune would free about \d+\.\d KB and drop 2 things: gateway prune --dry-run", lines[-1])
+    assert status["accounting"]["workspaces"][0]["unique_bytes"] > 200_000
+    assert status["accounting"]["largest"][0]["checkpoints"] == [newest]
+    assert status["prune"]["decisions"] == []
 
 
 def test_the_status_as_json_holds_the_same(gateway, store, workspace):
