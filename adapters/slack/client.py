@@ -80,24 +80,29 @@ def diagnose(error: Exception) -> Trouble:
     if isinstance(error, SlackApiError) and error_of(error) in _BAD_TOKENS:
         return Trouble(ConnectionFailed(_remedy(error), permanent=True))
     failure = ConnectionFailed(f"Slack cannot be reached: {reason_of(error)}", permanent=False)
-    return Trouble(failure, passing=send_failure(error).retry_after_s is not None, wait_s=retry_after_s(error))
+    return Trouble(failure, passing=may_pass(error), wait_s=retry_after_s(error))
 
 
 def send_failure(error: Exception) -> SendFailed:
     """Say why a reply did not arrive, and when it may be tried again."""
-    if not isinstance(error, SlackApiError):
-        return SendFailed(reason_of(error), retry_after_s=SEND_AGAIN_S)
-    name = error_of(error)
     wait_s = retry_after_s(error)
     if wait_s is not None:
         return SendFailed("too many messages", retry_after_s=wait_s)
-    if name in _MAY_PASS or _status(error) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if not isinstance(error, SlackApiError) or may_pass(error):
         return SendFailed(reason_of(error), retry_after_s=SEND_AGAIN_S)
+    name = error_of(error)
     if name in _BAD_TOKENS:
         return SendFailed(_remedy(error), retry_after_s=60.0)
     if name in _NOT_MEMBER:
         return SendFailed(f"the app is not in this channel; /invite it there ({name})", retry_after_s=None)
     return SendFailed(reason_of(error), retry_after_s=None)
+
+
+def may_pass(error: Exception) -> bool:
+    """Whether a call that failed so may succeed when it is made again."""
+    if not isinstance(error, SlackApiError):
+        return True
+    return error_of(error) in _MAY_PASS or _status(error) >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def retry_after_s(error: Exception) -> float | None:

@@ -12,8 +12,8 @@ EVERY_S = 1.5
 NEVER_S = 24 * 3600.0
 """Nothing that is shown here fades."""
 
-LONGEST = 1000
-"""Characters of progress, the newest ones."""
+LONGEST = 300
+"""Characters of progress, the newest ones: a process that is killed leaves them there."""
 
 
 class Message:
@@ -36,8 +36,8 @@ class Message:
         if text == self._shown:
             return
         title, _, rest = text.partition("\n")
-        pages = divide(apart([Part(title[:LONGEST]), Part(rest[-LONGEST:], Style.BLOCK)]), ROOM)
-        words = said(pages[0] if pages else (Part("…"),))
+        parts = [Part(title[:LONGEST]), Part(rest[-LONGEST:], Style.BLOCK), Part("…" if rest.strip() else "\n…")]
+        words = said(divide(apart(parts), ROOM)[0])
         address = self._address
         try:
             if self._ts is None:

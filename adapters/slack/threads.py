@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from slack_sdk.errors import SlackApiError
 
-from adapters.slack.client import Client, Me, send_failure
+from adapters.slack.client import Client, Me, may_pass
 from adapters.slack.places import Address
 from adapters.slack.reading import Event
 
@@ -59,9 +59,9 @@ class Threads:
                     channel=address.channel, ts=thread, limit=PAGE, cursor=cursor or None
                 )
             except SlackApiError as error:
-                if send_failure(error).retry_after_s is None:
-                    return False  # the app may not read here
-                raise
+                if may_pass(error):
+                    raise
+                return False  # the app may not read here
             for message in page["messages"]:
                 if message.get("user") == self._me.user or f"<@{self._me.user}" in str(message.get("text")):
                     return True

@@ -24,7 +24,7 @@ from tests.adapters.slack.limits import Refusal, check_message
 from tests.adapters.slack.world import BOT, World
 
 BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-good", "xapp-good", "0123456789abcdef"
-PATIENCE_S = 90
+PATIENCE_S = 60
 ACK_S = 3.0
 RETRIES = 3
 AGAIN_S = 0.1
