@@ -1,12 +1,9 @@
 """The adapter for Telegram: what the contract asks for, each done by a module of its own beside this one."""
 
-import logging
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import anyio
-from aiogram.types import Update
 
 from adapters.contract import MenuEntry, Outbound, Place, Receive
 from adapters.pacing import Pacer
@@ -15,11 +12,9 @@ from adapters.telegram.menu import publish
 from adapters.telegram.places import NAME
 from adapters.telegram.polling import poll
 from adapters.telegram.progress import Screens
-from adapters.telegram.reading import Reader
+from adapters.telegram.reading import Event, Reader
 from adapters.telegram.sending import Sender
 from adapters.telegram.webhook import Webhook, listen
-
-_log = logging.getLogger(__name__)
 
 
 class Telegram:
@@ -64,11 +59,11 @@ class Telegram:
                 me = await self._link.patiently(bot.get_me)
                 await tasks.start(self._progress.run)
                 tasks.start_soon(publish, bot, self._menu, self._admins)
-                take = partial(self._take, Reader(bot, me), receive)
+                read, take = Reader(bot, me).read, partial(self._take, receive)
                 if self._webhook is None:
-                    await poll(bot, take, self._link)
+                    await poll(bot, read, take, self._link)
                 else:
-                    await listen(self._webhook, bot, take, self._link)
+                    await listen(self._webhook, bot, read, take, self._link)
         finally:
             self._link.up = False
 
@@ -84,12 +79,6 @@ class Telegram:
     async def finished(self, place: Place, event_id: str) -> None:
         """Nothing: a reply says by itself that it has come."""
 
-    async def _take(self, reader: Reader, receive: Receive, raw: Any) -> None:
-        """Hand one update on, and show what became of it at once."""
-        try:
-            event = reader.read(Update.model_validate(raw, context={"bot": self._client.bot}))
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it would be wrong each time it comes
-            _log.warning("an update was not understood and is passed over: %s", type(error).__name__)
-            return
-        if event is not None:
-            await self._sender.react(event, await receive(event.inbound))
+    async def _take(self, receive: Receive, event: Event) -> None:
+        """Hand one event on, and show what became of it at once."""
+        await self._sender.react(event, await receive(event.inbound))

@@ -5,9 +5,7 @@ oldest unconfirmed update on, and what is known already is passed over.
 """
 
 import logging
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
 
 import anyio
 from aiogram import Bot
@@ -16,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from adapters.lanes import Lanes
 from adapters.link import Link
-from adapters.telegram.reading import TAKEN_IN
+from adapters.telegram.reading import TAKEN_IN, Event, Raw, Read, Take
 
 LONG_POLL_S = 25
 ANSWER_S = 15
@@ -26,7 +24,6 @@ BUSY_S = 1.0
 """How long handing on may take before Telegram is asked again beside it."""
 
 _log = logging.getLogger(__name__)
-Raw = dict[str, Any]
 
 
 class RawUpdates(TelegramMethod[list[Raw]]):
@@ -40,7 +37,7 @@ class RawUpdates(TelegramMethod[list[Raw]]):
     allowed_updates: list[str]
 
 
-async def poll(bot: Bot, take: Callable[[Raw], Awaitable[None]], link: Link) -> None:
+async def poll(bot: Bot, read: Read, take: Take, link: Link) -> None:
     """Take in updates until cancelled; ``take`` returns once an update may be confirmed.
 
     Raises:
@@ -49,7 +46,7 @@ async def poll(bot: Bot, take: Callable[[Raw], Awaitable[None]], link: Link) -> 
     # Telegram gives nothing while it has an address to deliver to.
     await link.patiently(bot.delete_webhook)
     async with anyio.create_task_group() as tasks:
-        intake = _Intake(tasks, take)
+        intake = _Intake(tasks, read, take)
         while True:
             # The first question, and the first after a break, is answered at once: then it is known that all is well.
             timeout_s = LONG_POLL_S if link.up and not intake.busy else 0
@@ -63,8 +60,9 @@ async def poll(bot: Bot, take: Callable[[Raw], Awaitable[None]], link: Link) -> 
 class _Intake:
     """The updates that are known, and those of them that are still being handed on: in order within a chat."""
 
-    def __init__(self, tasks: TaskGroup, take: Callable[[Raw], Awaitable[None]]) -> None:
+    def __init__(self, tasks: TaskGroup, read: Read, take: Take) -> None:
         self._tasks = tasks
+        self._read = read
         self._take = take
         self._lanes = Lanes()
         self._next: int | None = None
@@ -86,10 +84,13 @@ class _Intake:
         """Have an update handed on after those of its chat that came before it."""
         number = int(update["update_id"])
         self._next = number + 1
-        if number not in self._known:
-            self._known.add(number)
+        if number in self._known:
+            return
+        self._known.add(number)
+        event = self._read(update)
+        if event is not None:
             self._open.add(number)
-            self._tasks.start_soon(self._hand_on, number, update)
+            self._tasks.start_soon(self._hand_on, number, event)
 
     async def settle(self) -> None:
         """Wait until everything is handed on, at most a moment, and forget what cannot come again."""
@@ -100,10 +101,10 @@ class _Intake:
         oldest = self.offset or 0
         self._known = {number for number in self._known if number >= oldest}
 
-    async def _hand_on(self, number: int, update: Raw) -> None:
+    async def _hand_on(self, number: int, event: Event) -> None:
         try:
-            async with self._lanes.turn(_chat(update)):
-                await self._take(update)
+            async with self._lanes.turn(event.inbound.place):
+                await self._take(event)
         except Exception:  # noqa: BLE001 - whatever kept it from being stored may pass
             # Still open, so never confirmed; no longer known, so taken when it comes again, and in its order.
             _log.exception("an update was not taken in, and is asked for again")
@@ -112,13 +113,3 @@ class _Intake:
         self._open.remove(number)
         if not self._open:
             self._idle.set()
-
-
-def _chat(update: Raw) -> object:
-    """Whatever tells the chats apart: the id of the one that an update comes from."""
-    for kind in TAKEN_IN:
-        event = update.get(kind)
-        if isinstance(event, dict):
-            inner = event.get("message") if kind == "callback_query" else event
-            return (inner or {}).get("chat", {}).get("id")
-    return None

@@ -7,12 +7,13 @@ something that goes on.
 
 import logging
 import secrets
+from typing import Any
 
 from aiogram import Bot
 from aiogram.exceptions import TelegramBadRequest, TelegramNotFound
 
 from adapters.contract import Part, Place, Style
-from adapters.pages import Page, apart, divide
+from adapters.pages import apart, divide
 from adapters.telegram.client import sending
 from adapters.telegram.places import Address
 from adapters.telegram.rendering import LIMITS, rendered
@@ -56,6 +57,7 @@ class Screen:
         self._screens = screens
         self._bot = screens.bot
         self._address = address
+        self._there = {**address.target, "request_timeout": ANSWER_S}
         self._draft = secrets.randbelow(2**31 - 1) + 1
         self._message: int | None = None
         self._shown = ""
@@ -63,7 +65,7 @@ class Screen:
     async def hint(self) -> None:
         """Let the bot be typing."""
         with sending():
-            await self._bot.send_chat_action(action="typing", **self._address.target, request_timeout=ANSWER_S)
+            await self._bot.send_chat_action(action="typing", **self._there)
 
     async def show(self, text: str) -> None:
         """Show a text as a draft, else in a message."""
@@ -87,43 +89,26 @@ class Screen:
                 await self._bot.delete_message(self._address.chat, self._message, request_timeout=ANSWER_S)
 
     async def _show_draft(self, text: str) -> None:
-        words, entities = rendered(_page(text, LONGEST_DRAFT))
-        await self._bot.send_message_draft(
-            draft_id=self._draft,
-            text=words,
-            entities=entities,
-            can_stop=True,
-            **self._address.target,
-            request_timeout=ANSWER_S,
-        )
+        said = _said(text, LONGEST_DRAFT)
+        await self._bot.send_message_draft(draft_id=self._draft, can_stop=True, **said, **self._there)
 
     async def _show_message(self, text: str) -> None:
-        words, entities = rendered((*_page(text, LONGEST_MESSAGE), Part("\n…")))
+        said = _said(text, LONGEST_MESSAGE, Part("\n…"))
         if self._message is None:
-            sent = await self._bot.send_message(
-                text=words,
-                entities=entities,
-                disable_notification=True,
-                **self._address.target,
-                request_timeout=ANSWER_S,
-            )
-            self._message = sent.message_id
+            self._message = (await self._bot.send_message(disable_notification=True, **said, **self._there)).message_id
             return
         try:
             await self._bot.edit_message_text(
-                text=words,
-                entities=entities,
-                chat_id=self._address.chat,
-                message_id=self._message,
-                request_timeout=ANSWER_S,
+                chat_id=self._address.chat, message_id=self._message, **said, request_timeout=ANSWER_S
             )
         except TelegramBadRequest as error:
             # That it is the same already is as good; a message that somebody deleted is not sent again.
             _log.debug("progress was not edited: %s", error.message)
 
 
-def _page(text: str, longest: int) -> Page:
+def _said(text: str, longest: int, *end: Part) -> dict[str, Any]:
     """What is being done, and below it the newest of what came of it."""
     title, _, rest = text.partition("\n")
-    said = divide(apart([Part(title[:longest]), Part(rest[-longest:], Style.BLOCK)]), LIMITS.text)
-    return said[0] if said else (Part("…"),)
+    pages = divide(apart([Part(title[:longest]), Part(rest[-longest:], Style.BLOCK)]), LIMITS.text)
+    words, entities = rendered((*(pages[0] if pages else ()), *end))
+    return {"text": words or "…", "entities": entities}

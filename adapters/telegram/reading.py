@@ -4,8 +4,9 @@ Left out are commands for other bots, what other bots say, and messages without 
 pinned messages, stickers.
 """
 
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -37,6 +38,7 @@ from adapters.telegram.places import Address, event_id
 TAKEN_IN = ["message", "edited_message", "callback_query", "stopped_message_generation"]
 """The kinds of updates that Telegram is asked for."""
 
+_log = logging.getLogger(__name__)
 _COMMAND = re.compile(r"\s*(?P<command>/[A-Za-z0-9_]+)(?:@(?P<bot>[A-Za-z0-9_]+))?(?=\s|\Z)")
 
 
@@ -48,6 +50,13 @@ class Event:
     query: str | None = None
 
 
+Raw = dict[str, Any]
+"""An update as it came."""
+
+Read = Callable[[Raw], Event | None]
+Take = Callable[[Event], Awaitable[None]]
+
+
 class Reader:
     """Reads updates as the bot that it is."""
 
@@ -56,8 +65,15 @@ class Reader:
         self._me = me
         self._name = (me.username or "").casefold()
 
-    def read(self, update: Update) -> Event | None:
-        """Understand an update; ``None`` for one that is nothing to hand on."""
+    def read(self, raw: Raw) -> Event | None:
+        """Understand an update; ``None`` for one that is nothing to hand on, or that nobody understands."""
+        try:
+            return self._event(Update.model_validate(raw, context={"bot": self._bot}))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it would be wrong each time it comes
+            _log.warning("an update was not understood and is passed over: %s", type(error).__name__)
+            return None
+
+    def _event(self, update: Update) -> Event | None:
         match update.event:
             case CallbackQuery() as query:
                 return self._pressed(update.update_id, query)

@@ -56,7 +56,7 @@ class Sender:
             told = reception.notice or ""
             told = told if len(told) <= LONGEST_ANSWER else told[: LONGEST_ANSWER - 1] + "…"
             with best_effort("a press was not answered"):
-                await self._bot.answer_callback_query(event.query, told, show_alert=bool(told))
+                await self._bot.answer_callback_query(event.query, told or None, show_alert=bool(told))
         if reception.spent:
             chat, message = Address.of(event.inbound.place).chat, message_of(event.inbound.event_id)
             with best_effort("buttons were not taken away"):
@@ -72,8 +72,9 @@ class Sender:
             if address.is_private:
                 await self._send(address, piece)
                 return
+            only = EphemeralMessageParameters(receiver_user_id=int(event.inbound.user), callback_query_id=event.query)
             with suppress(*REFUSALS):
-                await self._send(address, piece, answered, only_for=event)
+                await self._send(address, piece, answered, ephemeral_message_parameters=only)
                 return
             await self._send(address, piece, answered)
 
@@ -91,35 +92,17 @@ class Sender:
             await self._send(address, piece, answered, plain=True)
 
     async def _send(
-        self,
-        address: Address,
-        piece: Piece,
-        answered: int | None = None,
-        *,
-        plain: bool = False,
-        only_for: Event | None = None,
+        self, address: Address, piece: Piece, answered: int | None = None, *, plain: bool = False, **more: Any
     ) -> None:
+        """Send one message; ``more`` are further parameters of the call."""
         text, entities = rendered(piece.parts)
         marks = None if plain else entities or None
-        common: dict[str, Any] = {
-            **address.target,
-            "reply_markup": keyboard(piece.buttons),
-            "reply_parameters": _reply(answered),
-            "ephemeral_message_parameters": _only_for(only_for),
-        }
+        more |= {**address.target, "reply_markup": keyboard(piece.buttons)}
+        if answered is not None:
+            # It may have been deleted meanwhile.
+            more["reply_parameters"] = ReplyParameters(message_id=answered, allow_sending_without_reply=True)
         if piece.file is None:
-            await self._bot.send_message(text=text, entities=marks, link_preview_options=_BARE, **common)
+            await self._bot.send_message(text=text, entities=marks, link_preview_options=_BARE, **more)
         else:
             document = BufferedInputFile(piece.file.content, file_name(piece.file.name))
-            await self._bot.send_document(document=document, caption=text or None, caption_entities=marks, **common)
-
-
-def _reply(answered: int | None) -> ReplyParameters | None:
-    # What is answered may have been deleted meanwhile.
-    return None if answered is None else ReplyParameters(message_id=answered, allow_sending_without_reply=True)
-
-
-def _only_for(event: Event | None) -> EphemeralMessageParameters | None:
-    if event is None:
-        return None
-    return EphemeralMessageParameters(receiver_user_id=int(event.inbound.user), callback_query_id=event.query)
+            await self._bot.send_document(document=document, caption=text or None, caption_entities=marks, **more)

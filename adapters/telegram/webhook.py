@@ -8,23 +8,19 @@ import hmac
 import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
 from aiogram import Bot
 from aiohttp import web
 
-from adapters.contract import ConnectionFailed
 from adapters.link import Link
-from adapters.telegram.reading import TAKEN_IN
+from adapters.listening import Door, listening
+from adapters.telegram.reading import TAKEN_IN, Read, Take
 
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the name of a header
-FAREWELL_S = 2.0
-"""How long a delivery that is being handed on may take once the gateway stops."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +38,7 @@ class Webhook:
     secret: str | None = None
 
 
-async def listen(webhook: Webhook, bot: Bot, take: Callable[[dict[str, Any]], Awaitable[None]], link: Link) -> None:
+async def listen(webhook: Webhook, bot: Bot, read: Read, take: Take, link: Link) -> None:
     """Take in updates until cancelled; ``take`` returns once an update may be acknowledged.
 
     Raises:
@@ -57,32 +53,18 @@ async def listen(webhook: Webhook, bot: Bot, take: Callable[[dict[str, Any]], Aw
             update = json.loads(await request.read())
         except ValueError:
             return web.Response(status=400)
+        event = read(update)
         try:
-            await take(update)
+            if event is not None:
+                await take(event)
         except Exception:  # noqa: BLE001 - whatever kept it from being stored, Telegram delivers it again
             _log.exception("an update was not taken in")
             return web.Response(status=503)
         return web.Response()
 
-    app = web.Application()
-    app.router.add_post(urlsplit(webhook.url).path or "/", deliver)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=FAREWELL_S)
-    await runner.setup()
-    try:
-        await _bind(runner, webhook)
+    path = urlsplit(webhook.url).path or "/"
+    async with listening(Door("Telegram", webhook.host, webhook.port, path, "telegram.webhook_port"), deliver):
         register = partial(bot.set_webhook, webhook.url, secret_token=secret, allowed_updates=TAKEN_IN)
         await link.patiently(register)
         link.up = True
         await anyio.sleep_forever()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await runner.cleanup()
-
-
-async def _bind(runner: web.AppRunner, webhook: Webhook) -> None:
-    try:
-        await web.TCPSite(runner, webhook.host, webhook.port).start()
-    except OSError as error:
-        where = f"{webhook.host}:{webhook.port}"
-        reason = f"cannot listen on {where} for Telegram's deliveries ({error.strerror}); see telegram.webhook_port"
-        raise ConnectionFailed(reason, permanent=False) from error
