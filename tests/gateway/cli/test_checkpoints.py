@@ -79,7 +79,7 @@ def test_the_status_ends_with_where_the_space_goes(gateway, store, workspace):
     gateway("chat", "--checkpoints", "--workspace", str(workspace), stdin="$ echo three > notes.md\n")
     newest = listed(gateway)[0]["checkpoints"][0]["id"]
 
-    lines = gateway("checkpoints", **{"TAKEBACK_CHECKPOINTS__MAX_SNAPSHOTS": "1"}).stdout.splitlines()
+    lines = gateway("checkpoints", TAKEBACK_CHECKPOINTS__MAX_SNAPSHOTS="1").stdout.splitlines()
     status = json.loads(gateway("checkpoints", "--json").stdout)
 
     at = lines.index("Held by one workspace alone:")
