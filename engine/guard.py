@@ -15,7 +15,7 @@ from engine.checkpoints.diff import change_stats
 from engine.checkpoints.history import Held, Purpose, covering, damage_notes, gap_notes, keep_after, list_held, take
 from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
-from engine.checkpoints.source import is_junk, is_secret_name
+from engine.checkpoints.source import is_secret_name
 from engine.errors import EngineError, GitFailed
 from engine.host.files import Tree
 from engine.host.leftovers import remove_leftovers
@@ -36,6 +36,7 @@ from engine.store.journal import INSTANCE, RunningNote, clear_running, is_alive,
 from engine.store.ledger import WriteRecord, append_record
 from engine.store.objects import find_tree
 from engine.store.opened import Store
+from engine.unreached import NO_REASONS, new_gaps, out_of_reach, uncaptured_before, vanished
 
 _LOG = logging.getLogger(__name__)
 
@@ -193,15 +194,16 @@ class Guard:
         changes = without_others(changes, self._store.ledger(workspace).put_after(before.number))
         notes = before.notes
         found = before.checkpoint
-        if changes and found is None:
+        changed = bool(changes) or out_of_reach(state, captured)
+        if changed and found is None:
             held = list_held(self._store, workspace)
             found = self._take(workspace, state, Purpose(CheckpointKind.TURN, before.reason, call.turn), held)
             notes += state.notes + gap_notes(state.gaps)
-        notes += gap_notes(_new_gaps(state, captured))
-        notes += gap_notes(_vanished(workspace, state, captured))
-        stats = self._note(workspace, call.turn, found, changes, captured)
+        notes += gap_notes(new_gaps(state, captured))
+        notes += gap_notes(vanished(workspace, state, captured))
+        stats = self._note(workspace, call.turn, found, changes, captured, uncaptured_before(state, changes))
         clear_running(before.running)
-        return After(changes, found.checkpoint if found and changes else _taken(before), stats, notes)
+        return After(changes, found.checkpoint if found and changed else _taken(before), stats, notes)
 
     def _note(
         self,
@@ -210,6 +212,7 @@ class Guard:
         found: Held | None,
         changes: Sequence[Change],
         captured: Captured,
+        uncaptured: Mapping[str, str] = NO_REASONS,
     ) -> ChangeStats | None:
         """Write down what a tool changed; return what its turn changed so far."""
         if not changes:
@@ -230,6 +233,7 @@ class Guard:
             {change.path: change.after for change in changes},
             stats,
             {change.path: change.before for change in changes},
+            dict(uncaptured),
         )
         append_record(self._store.layout.ledger(workspace.hash), record)
         return stats
@@ -309,21 +313,6 @@ class Guard:
 
 def _taken(before: Before) -> Checkpoint | None:
     return before.checkpoint.checkpoint if before.checkpoint else None
-
-
-def _new_gaps(before: Captured, after: Captured) -> tuple[Gap, ...]:
-    known = {(gap.path, gap.reason) for gap in before.gaps}
-    return tuple(gap for gap in after.gaps if (gap.path, gap.reason) not in known)
-
-
-def _vanished(workspace: Workspace, before: Captured, after: Captured) -> tuple[Gap, ...]:
-    """Return what was there before, was not captured and is gone; what tools make anew by themselves is left out."""
-    gone = sorted(before.excluded - after.excluded)
-    return tuple(
-        Gap(path, GapReason.EXCLUDED, "and gone now")
-        for path in gone
-        if not is_junk(path.rpartition("/")[2]) and not os.path.lexists(os.path.join(workspace.root, path))
-    )
 
 
 def _newly_named(captured: Captured, named: Sequence[str]) -> tuple[Gap, ...]:

@@ -97,9 +97,15 @@ def covering(held: Sequence[Held], captured: Captured, turn: TurnRef | None) -> 
             if item.checkpoint.turn == turn and item.checkpoint.kind is CheckpointKind.TURN:
                 return item
     last = held[0] if held else None
-    if last and last.tree == captured.tree and last.checkpoint.kind is not CheckpointKind.SAFETY:
+    if last and last.checkpoint.kind is not CheckpointKind.SAFETY and _same_moment(last, captured):
         return last
     return None
+
+
+def _same_moment(held: Held, captured: Captured) -> bool:
+    """Whether a checkpoint says of a capture all there is to say: what it holds, and what it leaves out."""
+    left_out = captured.excluded - _GIT_DIRECTORIES
+    return held.tree == captured.tree and held.checkpoint.gaps == captured.gaps and held.excluded == left_out
 
 
 def take(

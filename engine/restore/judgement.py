@@ -4,16 +4,19 @@ What is to go is taken out of them where git can merge it cleanly; else the path
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from engine.checkpoints.history import Held
+from engine.host.git import Git
 from engine.host.paths import display
 from engine.model import Action, Entry, PlanItem, Workspace
 from engine.restore.merge import Merger, Unmergeable
 from engine.restore.plan import Difference, is_ours
-from engine.restore.sharing import Claim, Shared, live_after, shared
+from engine.restore.sharing import Claim, Shared, Step, live_after, shared
 from engine.store.acts import Act, acts_on
 from engine.store.ledger import LedgerEntry
+from engine.store.objects import missing_objects
 from engine.store.opened import Store
 from engine.store.reader import open_reader
 
@@ -33,7 +36,9 @@ def judge(
     differences: Iterable[Difference],
     claim: Claim,
 ) -> Judged:
-    """Judge those differing paths that stand as Takeback left them; the results of merges are put into the store.
+    """Judge those paths that stand as Takeback left them; the results of merges are put into the store.
+
+    Paths that do not differ are judged too: what a person put there in between may have come and gone.
 
     Raises:
         GitFailed: git could not be asked.
@@ -59,7 +64,20 @@ def judge(
             for path, share in found.items():
                 _decide(judged, merger, candidates[path], share, acts[path], target)
             merger.keep([item.target for item in judged.items.values() if item.target is not None])
+        _leave_out_lost(store.git, judged)
     return judged
+
+
+def _leave_out_lost(git: Git, judged: Judged) -> None:
+    """Name those contents that the store no longer holds instead of promising them."""
+    merged = {path: item for path, item in judged.items.items() if item.action is Action.MERGE}
+    contents = {i.target.oid for i in merged.values() if i.target is not None and i.target.oid is not None}
+    lost = set(missing_objects(git, contents))
+    for path, item in merged.items():
+        if item.target is not None and item.target.oid in lost:
+            why = "the store no longer holds what stood there in between"
+            judged.items[path] = replace(item, action=Action.NOT_CAPTURED, target=None, why=why)
+            del judged.known[path]
 
 
 def _share(
@@ -80,18 +98,32 @@ def _decide(
     if share.forward:
         judged.items[path] = _keep(difference, share, "it was taken back and changed since")
         return
+    steps: Sequence[Step] = share.steps
     try:
-        result = merger.reverse(now, share.steps)
+        result = merger.reverse(now, steps)
     except Unmergeable as refusal:
-        judged.items[path] = _keep(difference, share, refusal.why)
-        return
+        steps = () if now is not None else _newest_that_reverse(merger, steps)
+        if not steps:
+            judged.items[path] = _keep(difference, share, refusal.why)
+            return
+        result = merger.reverse(now, steps)
     if result == now:
-        judged.items[path] = _keep(difference, share)
+        if difference.target != now:
+            judged.items[path] = _keep(difference, share)
     elif result == difference.target:
         judged.items[path] = PlanItem(path, _action(result, Action.RESTORE), now, result)
     else:
         judged.items[path] = PlanItem(path, _action(result, Action.MERGE), now, result, _kept(share))
-        judged.known[path] = _known(result, live_after(acts[-1].live_after, share.steps), acts, target)
+        judged.known[path] = _known(result, live_after(acts[-1].live_after, steps), acts, target)
+
+
+def _newest_that_reverse(merger: Merger, steps: Sequence[Step]) -> Sequence[Step]:
+    """Return how far back a path can go where nothing stands now: what was last deleted comes back at least."""
+    for count in range(len(steps) - 1, 0, -1):
+        with suppress(Unmergeable):
+            if merger.reverse(None, steps[:count]) is not None:
+                return steps[:count]
+    return ()
 
 
 def _action(result: Entry | None, made: Action) -> Action:

@@ -12,6 +12,8 @@ from engine.host.paths import display
 from engine.model import EFFECTIVE, Action, Entry, EntryKind, Gap, PlanItem
 from engine.store.ledger import Ledger, LedgerEntry
 
+_MOVE_AWAY = "; move it away first, then restore it again"
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -29,7 +31,8 @@ class Facts:
     ``everything`` asks for hand-edits too. ``scope`` limits the restore to these paths; ``None`` means all.
     ``occupied`` are paths where something stands that was not captured, ``written_since`` those that tools changed
     after the checkpoint, ``standing`` all that is captured now. ``shared`` says what to do where not everything that
-    changed since is to go.
+    changed since is to go, also at paths that are as the checkpoint holds them. ``uncaptured`` says where tools changed
+    what no capture holds, and why none does; ``named`` are paths that a person named exactly.
     """
 
     sequence: int
@@ -44,6 +47,8 @@ class Facts:
     written_since: frozenset[str]
     standing: Collection[str]
     shared: Mapping[str, PlanItem]
+    uncaptured: Mapping[str, str]
+    named: frozenset[str]
 
 
 def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem, ...]:
@@ -54,6 +59,9 @@ def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem,
         for difference in differences
         if facts.scope is None or difference.path in facts.scope
     ]
+    known = {item.path for item in items}
+    passed = (item for path, item in facts.shared.items() if path not in known)
+    items += [item for item in passed if gaps.why(Difference(item.path, None, item.now)) is None]
     items += gaps.unmentioned({item.path for item in items})
     items.sort(key=lambda item: item.path)
     return tuple(_without_needed_directories(_settle_swaps(items, facts), facts))
@@ -82,16 +90,35 @@ class _GapLookup:
 
     def why(self, difference: Difference) -> str | None:
         """Return why a path is left alone because it is not captured, ``None`` if it is."""
-        path = difference.path
+        path, named = difference.path, difference.path in self._facts.named
+        now = self.now_at(path)
+        if now is not None:
+            return f"{now}{_MOVE_AWAY}" if named and difference.target is not None else now
+        at_target = self._target_at(difference)
+        if at_target is not None:
+            return None if named and self._holds_older(difference) else at_target
+        if path in self._facts.uncaptured and not named:
+            return f"{self._facts.uncaptured[path]} before it was changed; name it to restore it"
+        return None
+
+    def now_at(self, path: str) -> str | None:
+        """Return why what stands at a path now is not captured, ``None`` if it is."""
         if covers(self._now_paths, path):
             return f"now {_nearest(self._now, path).reason.value}"
-        if path in self._facts.occupied:
-            return "excluded now"
+        return "excluded now" if path in self._facts.occupied else None
+
+    def _target_at(self, difference: Difference) -> str | None:
+        path = difference.path
         if covers(self._target_paths, path):
             return f"{_nearest(self._target, path).reason.value} in the checkpoint"
         if difference.target is None and covers(self._facts.target_excluded, path):
             return "excluded in the checkpoint"
         return None
+
+    def _holds_older(self, difference: Difference) -> bool:
+        """Whether the checkpoint holds the content captured last of what it could not capture."""
+        gap = self._target.get(difference.path)
+        return gap is not None and gap.older and difference.target is not None
 
     def unmentioned(self, mentioned: set[str]) -> list[PlanItem]:
         """Return an item for each gap that no difference speaks of, so that it is said.
@@ -102,11 +129,17 @@ class _GapLookup:
         scope = self._facts.scope
         lasting = self._now_paths & self._target_paths
         found = [
-            PlanItem(path, Action.NOT_CAPTURED, None, None, _reason(gap))
+            PlanItem(path, Action.NOT_CAPTURED, None, None, self._said(gap))
             for path, gap in {**self._target, **self._now}.items()
             if path not in mentioned and (scope is None or path in scope or path not in lasting)
         ]
         known = mentioned | self._now_paths | self._target_paths
+        found += [
+            PlanItem(path, Action.NOT_CAPTURED, None, None, f"{why} before it was changed")
+            for path, why in self._facts.uncaptured.items()
+            if path not in known and (scope is None or path in scope)
+        ]
+        known |= self._facts.uncaptured.keys()
         hidden = (path for path in self._facts.written_since - known if scope is None or path in scope)
         found += [
             PlanItem(path, Action.NOT_CAPTURED, None, None, "excluded in the checkpoint")
@@ -115,9 +148,10 @@ class _GapLookup:
         ]
         return found
 
-
-def _reason(gap: Gap) -> str:
-    return f"{gap.reason.value}: {gap.detail}" if gap.detail else gap.reason.value
+    def _said(self, gap: Gap) -> str:
+        why = f"{gap.reason.value}: {gap.detail}" if gap.detail else gap.reason.value
+        in_the_way = gap.path in self._facts.named and self._now.get(gap.path) is gap and gap.older
+        return f"{why}{_MOVE_AWAY}" if in_the_way else why
 
 
 def _nearest(gaps: Mapping[str, Gap], path: str) -> Gap:
@@ -132,7 +166,7 @@ def _item(difference: Difference, facts: Facts, gaps: _GapLookup) -> PlanItem:
     if uncaptured is not None or EntryKind.REPOSITORY in (_kind(target), _kind(now)):
         return PlanItem(path, Action.NOT_CAPTURED, now, target, uncaptured or "nested git repository")
     action = Action.DELETE if target is None else Action.RESTORE
-    if facts.everything:
+    if facts.everything or (now is None and path in facts.named):  # where nothing stands nothing is overwritten
         return PlanItem(path, action, now, target)
     entry = facts.entries.get(path)
     if not is_ours(entry, now, facts.sequence):
@@ -175,6 +209,8 @@ def _settle_directory_to_other(item: PlanItem, by_path: dict[str, PlanItem], fac
     """Keep a directory, and all below, if anything in it has to stay."""
     below = f"{item.path}/"
     stays = [p for p, other in by_path.items() if p.startswith(below) and other.action is not Action.DELETE]
+    # What is standing there outside the scope of this restore stays too.
+    stays += [path for path in facts.standing if path.startswith(below) and path not in by_path]
     stays += [path for path in facts.now_excluded if path.startswith(below)]
     stays += [gap.path for gap in facts.now_gaps if gap.path.startswith(below)]
     if not stays:

@@ -15,14 +15,16 @@ found done.
 import os
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from engine.checkpoints.capture import Captured, capture, look
 from engine.checkpoints.history import Held, Purpose, find_held, list_held, take
-from engine.errors import BadSelection, EngineError, NestedRepositoryRefused, SafetyFailed, StoreDamaged
+from engine.checkpoints.mending import mend_contents
+from engine.errors import BadSelection, CaptureFailed, EngineError, NestedRepositoryRefused, SafetyFailed, StoreDamaged
 from engine.host.files import Fault, Tree
 from engine.host.leftovers import remove_leftovers
+from engine.host.paths import display
 from engine.model import (
     EFFECTIVE,
     Action,
@@ -38,8 +40,9 @@ from engine.model import (
 from engine.restore.apply import Outcome, apply_items
 from engine.restore.differences import find_differences, read_bare
 from engine.restore.judgement import Judged, judge
-from engine.restore.plan import Difference, Facts, classify, is_full, ledger_after
+from engine.restore.plan import Facts, classify, is_full, ledger_after
 from engine.restore.reports import decode_report, dropped, encode_report, make_report
+from engine.restore.scope import Request, claim_of, find_passed, scope_of
 from engine.restore.selection import (
     Selection,
     matched_in_checkpoint,
@@ -47,7 +50,6 @@ from engine.restore.selection import (
     parse_selection,
     refuse_nested,
 )
-from engine.restore.sharing import Claim
 from engine.store.journal import (
     JournalItem,
     RestoreJournal,
@@ -56,25 +58,13 @@ from engine.store.journal import (
     set_restore_aside,
     write_restore,
 )
-from engine.store.ledger import Ledger, LedgerEntry, RestoreRecord, append_record
+from engine.store.ledger import LedgerEntry, RestoreRecord, append_record
 from engine.store.objects import CommitContent, missing_objects, open_writer
 from engine.store.opened import Store
 from engine.store.reader import open_reader
 from engine.store.refs import merged_ref, update_refs
 
 Own = frozenset[tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is asked of a restore; see `engine.api.Engine.plan_restore`."""
-
-    checkpoint_id: str
-    selection: tuple[str, ...] = ()
-    everything: bool = False
-    turns: tuple[str, ...] = ()
-    chat: str | None = None
-    token: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +145,17 @@ class Restores:
     ) -> tuple[tuple[PlanItem, ...], Mapping[str, LedgerEntry]]:
         ledger = self._store.ledger(workspace)
         differences = find_differences(self._store.git, target, captured)
-        paths = {difference.path for difference in differences}
-        scope = self._scope(request, target, ledger, selection, differences, captured)
+        passed = find_passed(ledger, target, captured, {difference.path for difference in differences})
+        scope = scope_of(
+            self._store.git, request, target, ledger, selection, [*differences, *passed], captured=captured
+        )
         everything = request.everything if request.turns else is_full(ledger, everything=request.everything)
         judged = Judged()
         if not everything:
-            in_scope = (d for d in differences if scope is None or d.path in scope)
-            judged = judge(self._store, workspace, target, in_scope, _claim(request, target, ledger))
+            in_scope = [d for d in (*differences, *passed) if scope is None or d.path in scope]
+            judged = judge(self._store, workspace, target, in_scope, claim_of(request, target, ledger))
         with self._open_tree(workspace) as tree:
-            absent = (d.path for d in differences if d.now is None)
+            absent = (d.path for d in (*differences, *passed) if d.now is None)
             occupied = frozenset(path for path in absent if tree.signature(path) is not None)
         facts = Facts(
             target.checkpoint.sequence,
@@ -174,31 +166,14 @@ class Restores:
             target.excluded,
             captured.gaps,
             captured.excluded,
-            occupied & paths,
+            occupied,
             ledger.written_after(target.ledger_number),
             captured.rows.keys(),
             judged.items,
+            ledger.uncaptured_after(target.ledger_number),
+            selection.named if selection is not None else frozenset(),
         )
         return classify(differences, facts), judged.known
-
-    def _scope(
-        self,
-        request: Request,
-        target: Held,
-        ledger: Ledger,
-        selection: Selection | None,
-        differences: Sequence[Difference],
-        captured: Captured,
-    ) -> frozenset[str] | None:
-        scope: frozenset[str] | None = None
-        if request.turns:
-            writes = ledger.writes_of(request.turns)
-            scope = frozenset(p for w in writes if w.number > target.ledger_number for p in w.changes)
-        if selection is not None:
-            names = {d.path for d in differences} | {gap.path for gap in captured.gaps}
-            chosen = _chosen(self._store, names, differences, selection)
-            scope = chosen if scope is None else scope & chosen
-        return scope
 
     def apply(self, shown: RestorePlan, turn: TurnRef | None, replaced_head: str | None) -> RestoreReport:
         """Perform a plan; the caller holds ``store.use``.
@@ -210,6 +185,7 @@ class Restores:
             StoreDamaged: nothing was changed.
         """
         workspace = shown.workspace
+        self._store.remembered(workspace).proved = False  # what is about to be replaced must be there to come back
         planned = self.plan(
             workspace,
             Request(shown.target.id, shown.selection, shown.everything, shown.turns, shown.chat, shown.token),
@@ -249,7 +225,12 @@ class Restores:
         plan = planned.plan
         reason = f"before rollback to {plan.target.id[:8]}"
         purpose = Purpose(CheckpointKind.SAFETY, reason, turn, plan.token, replaced_head)
+        going = {i.now.oid: i.path for i in plan.effective if i.now is not None and i.now.oid is not None}
         try:
+            with self._open_tree(plan.workspace) as tree:
+                moved = mend_contents(self._store.git, tree, going)
+            if moved:
+                raise CaptureFailed(plan.workspace.root, f"{display(moved[0])} changed and what stood there is lost")
             number = self._store.ledger(plan.workspace).number
             taken = take(self._store, plan.workspace, planned.captured, purpose, planned.held, keep=(plan.target.id,))
         except (EngineError, OSError) as error:
@@ -351,41 +332,9 @@ class OwnDirectories:
         return frozenset(found)
 
 
-def _chosen(store: Store, names: set[str], differences: Sequence[Difference], selection: Selection) -> frozenset[str]:
-    """Return the differing paths a selection means; a directory goes with its whole content."""
-    directories = {d.path for d in differences if EntryKind.DIRECTORY in _kinds(d)}
-    chosen = set(matched_names(store.git, names - directories, selection))
-    others = names - directories - chosen
-    for path in directories:
-        below = f"{path}/"
-        whole = any(p.startswith(below) for p in chosen) and not any(p.startswith(below) for p in others)
-        if whole or selection.names_directory_of(path):
-            chosen.add(path)
-    return frozenset(chosen)
-
-
-def _claim(request: Request, target: Held, ledger: Ledger) -> Claim:
-    """Say whose changes go: those of who asks, and of whom the checkpoint belongs to."""
-    redoes = target.checkpoint.kind is CheckpointKind.SAFETY
-    turns = frozenset(request.turns)
-    if request.chat is None:
-        return Claim(None, turns, redoes)
-    chats = {request.chat}
-    if target.checkpoint.turn is not None:
-        chats.add(target.checkpoint.turn.chat)
-    made_for = ledger.restore_by(target.checkpoint.restore_token) if target.checkpoint.restore_token else None
-    if made_for is not None:
-        chats.add(made_for.chat)
-    return Claim(frozenset(chats), turns, redoes)
-
-
 def _journal_item(item: PlanItem, known: Mapping[str, LedgerEntry]) -> JournalItem:
     entry = known.get(item.path) if item.action in EFFECTIVE else None
     return JournalItem(item.path, item.action.value, item.now, item.target, item.why, entry)
-
-
-def _kinds(difference: Difference) -> set[EntryKind]:
-    return {entry.kind for entry in (difference.now, difference.target) if entry is not None}
 
 
 def _replanned(shown: RestorePlan, fresh: RestorePlan) -> tuple[str, ...]:

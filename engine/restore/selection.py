@@ -47,6 +47,11 @@ class Selection:
         """What git is told."""
         return tuple(spec.text for spec in self.specs)
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The paths that were named exactly."""
+        return frozenset(spec.body for spec in self.specs if spec.literal and not spec.excludes)
+
     def names_directory_of(self, path: str) -> bool:
         """Whether a path was named literally or lies below a directory that was."""
         named = (spec.body for spec in self.specs if spec.literal and not spec.excludes)

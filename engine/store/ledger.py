@@ -36,7 +36,10 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class WriteRecord:
-    """What one tool call changed, and from what; ``stats`` adds up the turn so far."""
+    """What one tool call changed, and from what; ``stats`` adds up the turn so far.
+
+    ``uncaptured`` says of those paths where something stood before that no capture holds why that is.
+    """
 
     number: int
     chat: str
@@ -47,6 +50,7 @@ class WriteRecord:
     changes: dict[str, Entry | None]
     stats: ChangeStats | None = None
     before: dict[str, Entry | None] = field(default_factory=dict)
+    uncaptured: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,11 @@ class Ledger:
         """Return the paths that tools changed after a record."""
         writes = (record for record in self.records if isinstance(record, WriteRecord) and record.number > number)
         return frozenset(path for write in writes for path in write.changes)
+
+    def uncaptured_after(self, number: int) -> dict[str, str]:
+        """Return the paths where tools, after a record, changed what no capture holds, with the newest reason."""
+        writes = (record for record in self.records if isinstance(record, WriteRecord) and record.number > number)
+        return {path: why for write in writes for path, why in write.uncaptured.items()}
 
     def put_after(self, number: int) -> dict[str, Entry | None]:
         """Return what tools and restores put where after a record."""
@@ -246,6 +255,7 @@ def _encode(record: Record) -> dict[str, Any]:
             if record.stats is None
             else [record.stats.files, record.stats.insertions, record.stats.deletions],
             "before": _encode_all(record.before),
+            "uncaptured": record.uncaptured,
         }
     return {
         "n": record.number,
@@ -273,6 +283,7 @@ def _decode(value: dict[str, Any]) -> Record:
             _decode_all(value["changes"]),
             None if stats is None else ChangeStats(*stats),
             _decode_all(value.get("before", {})),
+            value.get("uncaptured", {}),
         )
     return RestoreRecord(
         value["n"],

@@ -1,0 +1,60 @@
+"""What a tool did beyond the reach of captures: what none held before it, and what none can hold after it."""
+
+import os
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from engine.checkpoints.capture import Captured
+from engine.checkpoints.manifest import covers
+from engine.checkpoints.source import is_junk
+from engine.model import Change, EntryKind, Gap, GapReason, Workspace
+
+NO_REASONS: Mapping[str, str] = MappingProxyType({})
+_CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
+
+
+def new_gaps(before: Captured, after: Captured) -> tuple[Gap, ...]:
+    """Return the gaps that were not there before."""
+    known = {(gap.path, gap.reason) for gap in before.gaps}
+    return tuple(gap for gap in after.gaps if (gap.path, gap.reason) not in known)
+
+
+def vanished(workspace: Workspace, before: Captured, after: Captured) -> tuple[Gap, ...]:
+    """Return what was there before, was not captured and is gone; what tools make anew by themselves is left out."""
+    gone = sorted(before.excluded - after.excluded)
+    return tuple(
+        Gap(path, GapReason.EXCLUDED, "and gone now")
+        for path in gone
+        if not is_junk(path.rpartition("/")[2]) and not os.path.lexists(os.path.join(workspace.root, path))
+    )
+
+
+def out_of_reach(before: Captured, after: Captured) -> bool:
+    """Whether a tool put what was captured out of reach, such as a file that grew too large."""
+    gaps = frozenset(gap.path for gap in new_gaps(before, after))
+    if not gaps:
+        return False
+    return any(
+        covers(gaps, path)
+        for path, row in before.rows.items()
+        if row.entry.kind in _CONTENT_KINDS and not row.older and _has_gone(after, path)
+    )
+
+
+def _has_gone(after: Captured, path: str) -> bool:
+    row = after.rows.get(path)
+    return row is None or row.older
+
+
+def uncaptured_before(before: Captured, changes: Iterable[Change]) -> dict[str, str]:
+    """Return which of the changed paths held something before that no capture holds, and why none does."""
+    gaps = {gap.path: gap.reason.value for gap in before.gaps}
+    paths = before.excluded | gaps.keys()
+    found = {}
+    for change in changes:
+        path = change.path
+        while path and path not in paths:
+            path = path.rpartition("/")[0]
+        if path:
+            found[change.path] = gaps.get(path, GapReason.EXCLUDED.value)
+    return found
