@@ -50,10 +50,9 @@ class Screens:
 class Screen:
     """Shows one chat what goes on, once; see `adapters.pacing.Screen`."""
 
-    again_s = AGAIN_S
-
     def __init__(self, screens: Screens, address: Address) -> None:
         self.every_s = EVERY_S if address.is_private else EVERY_IN_GROUP_S
+        self.again_s = AGAIN_S
         self._screens = screens
         self._bot = screens.bot
         self._address = address
