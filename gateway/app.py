@@ -24,10 +24,12 @@ from gateway.commands.menu import menu
 from gateway.commands.table import COMMANDS
 from gateway.config import ConfigInvalid, Configuration, Problem, Settings
 from gateway.config.settings import MIB
+from gateway.config.settings import Slack as SlackSettings
 from gateway.config.settings import Telegram as TelegramSettings
 from gateway.conversations import Wishes
 from gateway.endpoints import Address
 from gateway.housekeeping import Tidying
+from gateway.router import ToCommand, route
 from gateway.sample import ensure_sample
 from gateway.service import Service
 from gateway.workspaces import Workspaces
@@ -147,8 +149,11 @@ def platforms(configuration: Configuration) -> tuple[Adapter, ...]:
     Raises:
         ConfigInvalid: a platform cannot be used as it is configured.
     """
-    telegram = configuration.settings.telegram
-    return () if telegram is None else (_telegram(telegram),)
+    telegram, slack = configuration.settings.telegram, configuration.settings.slack
+    return (
+        *((_telegram(telegram),) if telegram is not None else ()),
+        *((_slack(slack),) if slack is not None else ()),
+    )
 
 
 def make_prune_policy(
@@ -228,6 +233,24 @@ def _telegram(telegram: TelegramSettings) -> Adapter:
         secret = telegram.webhook_secret.get_secret_value() if telegram.webhook_secret else None
         webhook = Webhook(telegram.webhook_url, telegram.webhook_host, telegram.webhook_port, secret)
     return Telegram(token, telegram.api_base, menu=menu(), admins=telegram.admins, webhook=webhook)
+
+
+def _slack(slack: SlackSettings) -> Adapter:
+    from adapters.slack.adapter import Slack
+    from adapters.slack.http_mode import HttpMode
+    from adapters.slack.socket_mode import SocketMode
+
+    mode: HttpMode | SocketMode
+    if slack.mode == "http" and slack.signing_secret is not None:
+        mode = HttpMode(slack.signing_secret.get_secret_value(), slack.http_host, slack.http_port)
+    else:
+        mode = SocketMode(slack.app_token.get_secret_value() if slack.app_token else "")
+    return Slack(slack.bot_token.get_secret_value(), slack.api_base, mode, is_command=_is_command)
+
+
+def _is_command(text: str) -> bool:
+    """Whether a text is a command that is understood; a word that begins one may also begin a sentence."""
+    return isinstance(route(text, agent_kind=""), ToCommand)
 
 
 def _terminal(configuration: Configuration, attachments: AttachmentDirectory, speaker: Speaker, banner: str) -> Adapter:

@@ -34,6 +34,15 @@ class PlatformUnreachable(Exception):
 FROM_BOTFATHER = "Get the bot's token from @BotFather: /mybots, then API Token."
 FROM_SLACK = "Copy the tokens from the app's pages: OAuth & Permissions (xoxb-…), Basic Information (xapp-…)."
 
+SLACK_MANIFEST = "deploy/slack/manifest.yaml"
+SLACK_SCOPES = frozenset(
+    {
+        *("app_mentions:read", "channels:history", "chat:write", "chat:write.public", "commands", "files:read"),
+        *("files:write", "groups:history", "im:history", "mpim:history"),
+    }
+)
+"""What the manifest asks for, so that the bot token may do all that Takeback does."""
+
 
 async def telegram_bot(token: str, api_base: str) -> str:
     """Return the name of the bot that a token belongs to, as ``@name``.
@@ -61,6 +70,19 @@ async def slack_bot(token: str, api_base: str) -> str:
     return f"{_words(answer.get('user'))} in {_words(answer.get('team'))}"
 
 
+async def slack_lacks(token: str, api_base: str) -> tuple[str, ...]:
+    """Return the scopes that the bot's token should have and has not, as far as Slack tells.
+
+    Raises:
+        TokenRefused: Slack does not accept the token.
+        PlatformUnreachable: nothing can be said of the token.
+    """
+    headers: dict[str, str] = {}
+    await _slack(token, api_base, "/auth.test", headers)
+    granted = headers.get("x-oauth-scopes")
+    return () if granted is None else tuple(sorted(SLACK_SCOPES - {scope.strip() for scope in granted.split(",")}))
+
+
 async def slack_app(token: str, api_base: str) -> None:
     """See whether an app-level token may open the connection that messages come through.
 
@@ -71,17 +93,23 @@ async def slack_app(token: str, api_base: str) -> None:
     await _slack(token, api_base, "/apps.connections.open")
 
 
-async def _slack(token: str, api_base: str, path: str) -> dict[str, Any]:
+async def _slack(token: str, api_base: str, path: str, answered: dict[str, str] | None = None) -> dict[str, Any]:
     if not re.fullmatch(r"[!-~]+", token):
         raise TokenRefused("Slack", "it does not look like one", FROM_SLACK)
-    answer = await _call("Slack", api_base, path, {"Authorization": f"Bearer {token}"})
+    answer = await _call("Slack", api_base, path, {"Authorization": f"Bearer {token}"}, answered)
     if answer.get("ok") is not True:
         raise TokenRefused("Slack", _words(answer.get("error")), FROM_SLACK)
     return answer
 
 
-async def _call(platform: str, api_base: str, path: str, headers: dict[str, str] | None = None) -> dict[str, Any]:
-    """Call a method; what is no JSON object says nothing of the token."""
+async def _call(
+    platform: str,
+    api_base: str,
+    path: str,
+    headers: dict[str, str] | None = None,
+    answered: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """Call a method; what is no JSON object says nothing of the token. ``answered`` takes the answer's headers."""
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(total=PATIENCE_S)
@@ -92,6 +120,8 @@ async def _call(platform: str, api_base: str, path: str, headers: dict[str, str]
             session.post(api_base + path, headers=headers, allow_redirects=False) as response,
         ):
             answer = json.loads(await response.text())
+            if answered is not None:
+                answered.update({name.lower(): value for name, value in response.headers.items()})
     except TimeoutError:
         raise PlatformUnreachable(platform, api_base, f"no answer within {PATIENCE_S:g} s") from None
     except (aiohttp.ClientError, ValueError) as error:

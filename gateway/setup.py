@@ -9,7 +9,13 @@ from typing import Any
 from gateway.config import load_configuration
 from gateway.config.example import render
 from gateway.config.settings import WORKSPACE_NAME
+from gateway.credentials import SLACK_MANIFEST
 from gateway.home import Home
+
+SLACK_STEPS = f"""\
+For Slack: open https://api.slack.com/apps?new_app=1, choose "From a manifest", and paste {SLACK_MANIFEST}. Then
+"Install App" gives the token xoxb-…, and "Basic Information", App-Level Tokens, one xapp-… with connections:write."""
+"""How an app comes to be, for whoever is asked for its tokens."""
 
 
 class AlreadyConfigured(Exception):

@@ -15,7 +15,15 @@ import anyio
 
 import gateway
 from gateway.config import Backend
-from gateway.credentials import PlatformUnreachable, TokenRefused, slack_app, slack_bot, telegram_bot
+from gateway.credentials import (
+    SLACK_MANIFEST,
+    PlatformUnreachable,
+    TokenRefused,
+    slack_app,
+    slack_bot,
+    slack_lacks,
+    telegram_bot,
+)
 from gateway.findings import Finding, Level, Patient
 from gateway.state.clock import from_text
 from gateway.state.database import open_database
@@ -72,10 +80,23 @@ def _tokens(patient: Patient) -> Iterator[Finding]:
         yield _asked("telegram", lambda: telegram_bot(token, base))
     if settings.slack is not None:
         bot_token, base = settings.slack.bot_token.get_secret_value(), settings.slack.api_base
-        yield _asked("slack", lambda: slack_bot(bot_token, base))
+        bot = _asked("slack", lambda: slack_bot(bot_token, base))
+        yield bot
+        if bot.level is Level.OK:
+            yield from _scopes(bot_token, base)
         if settings.slack.app_token is not None and settings.slack.mode == "socket":
             app_token = settings.slack.app_token.get_secret_value()
             yield _asked("slack app", lambda: slack_app(app_token, base))
+
+
+def _scopes(bot_token: str, api_base: str) -> Iterator[Finding]:
+    try:
+        missing = anyio.run(slack_lacks, bot_token, api_base)
+    except (TokenRefused, PlatformUnreachable):
+        return  # found a moment ago, when there was an answer
+    if missing:
+        remedy = f"Put {SLACK_MANIFEST} into the app's page App Manifest, then install the app anew (Install App)."
+        yield Finding("slack scopes", Level.PROBLEM, f"the app lacks {', '.join(missing)}", remedy)
 
 
 def _asked(name: str, ask: Callable[[], Coroutine[Any, Any, str | None]]) -> Finding:

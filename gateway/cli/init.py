@@ -119,7 +119,7 @@ def _telegram(options: dict[str, Any], bots: dict[str, str], *, asks: bool) -> "
 def _slack(options: dict[str, Any], bots: dict[str, str], *, asks: bool) -> "SlackChoice | None":
     from gateway.config.settings import Slack
     from gateway.credentials import slack_app, slack_bot
-    from gateway.setup import SlackChoice
+    from gateway.setup import SLACK_STEPS, SlackChoice
 
     base = options["slack_api_base"]
 
@@ -131,6 +131,8 @@ def _slack(options: dict[str, Any], bots: dict[str, str], *, asks: bool) -> "Sla
         if options["check"]:
             _ask_platform("slack app", lambda: slack_app(token, base or _default(Slack)), {})
 
+    if asks and options["slack_bot_token_file"] is None:
+        click.echo(SLACK_STEPS)
     bot_token = _token(options["slack_bot_token_file"], "Slack app's token xoxb-…", check_bot, asks=asks)
     if bot_token is None:
         return None

@@ -18,10 +18,8 @@ gateway: no chat platform is configured, so only this console is served, one mes
 gateway: to talk to the agent in a terminal, use: gateway chat. To write a configuration: gateway init."""
 
 
-def say_unserved(settings: Settings) -> None:
-    """Say which configured platform this version cannot serve, and that none is configured."""
-    if settings.slack is not None:
-        click.echo("gateway: slack is configured, but this version has no adapter for it; not served.", err=True)
+def say_unconfigured(settings: Settings) -> None:
+    """Say it where no platform is configured."""
     if settings.telegram is None and settings.slack is None:
         click.echo(NOTHING_CONFIGURED, err=True)
 
@@ -30,7 +28,7 @@ def run_gateway(wishes: ConsoleWishes, *, log_to_file: bool) -> Exit:
     """Run until the end of input or a signal."""
     configuration = opening.configuration()
     if wishes.stays:
-        say_unserved(configuration.settings)
+        say_unconfigured(configuration.settings)
     logs = configuration.settings.logs
     with logging_to(
         configuration.home.log if log_to_file else None,

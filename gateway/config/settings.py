@@ -180,6 +180,8 @@ class Slack(Section):
     max_attachment_mb: LargestFile = 20
     mode: Literal["socket", "http"] = Field(default="socket", description="socket needs no public address.")
     api_base: Address = Field(default="https://slack.com/api", description="Another Slack server.")
+    http_host: str = Field(default="127.0.0.1", description="For mode http: where to listen for the reverse proxy.")
+    http_port: Port = Field(default=8082, description="For mode http: the port to listen on, at /slack/events.")
 
     @model_validator(mode="after")
     def _mode_has_its_secret(self) -> Self:

@@ -18,6 +18,7 @@ class Platforms:
 
     address: str = ""
     asked: list[str] = field(default_factory=list)
+    scopes: str | None = None
 
     def answer(self, path: str, token: str) -> dict[str, object]:
         self.asked.append(path)
@@ -44,6 +45,8 @@ def platforms_on_loopback() -> Iterator[Platforms]:
             said = json.dumps(platforms.answer(self.path, token)).encode()
             self.send_response(401 if b'"error_code"' in said else 200)
             self.send_header("Content-Length", str(len(said)))
+            if platforms.scopes is not None:
+                self.send_header("X-OAuth-Scopes", platforms.scopes)
             self.end_headers()
             self.wfile.write(said)
 

@@ -11,6 +11,7 @@ import pytest
 
 from engine.api import Engine
 from gateway.cli.exits import Exit
+from gateway.credentials import SLACK_SCOPES
 from gateway.findings import Finding, Level, Patient
 from gateway.home import Home
 from gateway.surroundings import CHECKS, UNITS
@@ -135,6 +136,23 @@ def test_tokens_and_backends_are_well_or_problems_with_remedies(gateway, platfor
     assert bad_named["slack"][0]["detail"] == "Slack refuses the token: invalid_auth"
     assert "12:bad" not in json.dumps(bad_named)
     assert bad_named["backend of box"][0]["remedy"] == "Install no-such-program, or correct workspaces.box.backend."
+
+
+@pytest.mark.parametrize("lacks", [[], ["chat:write", "files:read"]])
+def test_scopes_that_the_slack_app_lacks_are_a_problem(gateway, platforms, lacks):
+    platforms.scopes = ",".join(SLACK_SCOPES - {*lacks})
+    tokens = {
+        "TAKEBACK_SLACK__BOT_TOKEN": SLACK_BOT,
+        "TAKEBACK_SLACK__APP_TOKEN": SLACK_APP,
+        "TAKEBACK_SLACK__API_BASE": platforms.address,
+    }
+
+    code, named = findings(gateway, **tokens)
+
+    assert code == (Exit.ERROR if lacks else Exit.OK)
+    found = [(finding["detail"], finding["remedy"]) for finding in named.get("slack scopes", ())]
+    assert [detail for detail, _ in found] == (["the app lacks chat:write, files:read"] if lacks else [])
+    assert all("deploy/slack/manifest.yaml" in remedy for _, remedy in found)
 
 
 def test_a_clock_that_stands_before_what_was_stored_is_a_problem(gateway, workspace):

@@ -75,6 +75,7 @@ def test_in_a_terminal_it_asks_for_what_is_not_given(gateway, workspace):
     screen.press("n\r")
     screen.shows("Telegram bot's token")
     screen.press("\r")
+    screen.shows("paste deploy/slack/manifest.yaml")
     screen.shows("Slack app's token")
     screen.press("\r")
 

@@ -84,20 +84,6 @@ def test_an_agent_that_this_version_has_not_is_said(gateway, variable):
     assert "agent.kind acp is not part of this version; it has: direct" in result.stderr
 
 
-def test_a_platform_without_an_adapter_is_said_to_be_unserved(gateway):
-    os.makedirs(gateway.home, exist_ok=True)
-    with open(os.path.join(gateway.home, "config.yaml"), "w") as config:
-        config.write("slack: {bot_token: xoxb-1, app_token: xapp-1}\n")
-    process = gateway.start("run", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    said = b"".join(started(process))
-    process.send_signal(signal.SIGTERM)
-    process.communicate()
-
-    assert b"slack is configured, but this version has no adapter for it" in said
-    assert b"telegram" not in said
-
-
 def test_a_token_that_cannot_be_one_stops_it_before_anything_is_started(gateway):
     result = gateway("run", TAKEBACK_TELEGRAM__TOKEN="nonsense")
 
