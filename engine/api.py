@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from engine.backends.held import Backends
+from engine.checkpoints.baselines import compare_with_baseline, find_baseline, has_baseline, record_baseline
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.diff import compare
-from engine.checkpoints.history import Purpose, damage_notes, find_held, list_held
+from engine.checkpoints.history import Purpose, damage_notes, get_held, list_held
 from engine.checkpoints.roots import find_root, refuse_own
 from engine.errors import EngineError, GitUnavailable, NestedRepositoryRefused, UnknownCheckpoint
 from engine.guard import Guard
@@ -39,14 +40,12 @@ from engine.model import (
     TurnRef,
     Understanding,
     Workspace,
-    session_hash,
 )
 from engine.restore.restores import OwnDirectories, Restores
 from engine.restore.scope import Request
 from engine.restore.selection import parse_selection
 from engine.store.layout import Layout, workspace_hash
 from engine.store.opened import Store
-from engine.store.refs import find_ref, session_ref, update_refs
 from engine.toolbox import Toolbox
 from engine.tools.outputs import Outputs
 from engine.upkeep.accounting import Accounting
@@ -222,12 +221,9 @@ class Engine:
         Raises:
             EngineError: it could not be captured.
         """
-        name = session_ref(workspace.hash, session_hash(session))
         with self._store.use(workspace, "a session's baseline"):
-            if find_ref(self._store.git, name) is None:
-                captured = self._guard.capture(workspace)
-                self._store.touch(workspace)
-                update_refs(self._store.git, set_to=[(name, captured.commit)])
+            if not has_baseline(self._store, workspace, session):
+                record_baseline(self._store, workspace, session, self._guard.capture(workspace))
 
     def checkpoints(self, workspace: Workspace) -> list[Checkpoint]:
         """Return the checkpoints, newest first."""
@@ -242,8 +238,9 @@ class Engine:
 
         Raises:
             UnknownCheckpoint: none or several do.
+            StoreDamaged: it is, or may be, one that is damaged.
         """
-        return find_held(list_held(self._store, workspace), prefix).checkpoint
+        return get_held(self._store, workspace, list_held(self._store, workspace), prefix).checkpoint
 
     def diff(self, workspace: Workspace, checkpoint_id: str, selection: Sequence[str] = ()) -> DiffResult:
         """Compare a checkpoint with the workspace as it is now.
@@ -254,7 +251,7 @@ class Engine:
             EngineError: the workspace or the store could not be read.
         """
         with self._store.use(workspace, "a diff"):
-            held = find_held(list_held(self._store, workspace), checkpoint_id)
+            held = get_held(self._store, workspace, list_held(self._store, workspace), checkpoint_id)
             specs: tuple[str, ...] = ()
             if selection:
                 with self._toolbox.open_tree(workspace) as tree:
@@ -291,11 +288,10 @@ class Engine:
             EngineError: the workspace or the store could not be read.
         """
         with self._store.use(workspace, "a diff"):
-            baseline = find_ref(self._store.git, session_ref(workspace.hash, session_hash(session)))
+            baseline = find_baseline(self._store, workspace, session)
             if baseline is None:
                 return None
-            captured = self._guard.capture(workspace)
-            return compare(self._store.git, "since this session began", baseline.tree, captured.tree, (), captured.gaps)
+            return compare_with_baseline(self._store, baseline, self._guard.capture(workspace))
 
     # --- restore
 

@@ -16,6 +16,7 @@ from engine.checkpoints.history import Held, Purpose, covering, damage_notes, ga
 from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
 from engine.checkpoints.source import is_secret_name
+from engine.checkpoints.unreached import NO_REASONS, new_gaps, out_of_reach, uncaptured_before, vanished
 from engine.errors import EngineError, GitFailed
 from engine.host.files import Tree
 from engine.host.leftovers import remove_leftovers
@@ -36,7 +37,6 @@ from engine.store.journal import INSTANCE, RunningNote, clear_running, is_alive,
 from engine.store.ledger import WriteRecord, append_record
 from engine.store.objects import find_tree
 from engine.store.opened import Store
-from engine.unreached import NO_REASONS, new_gaps, out_of_reach, uncaptured_before, vanished
 
 _LOG = logging.getLogger(__name__)
 
@@ -161,7 +161,9 @@ class Guard:
             notes += captured.notes + gap_notes(captured.gaps)
         elif checkpoint:
             notes += gap_notes(_newly_named(captured, named))
-        note = RunningNote(call.turn, reason, os.getpid(), INSTANCE, captured.commit, writes)
+        note = RunningNote(
+            call.turn, reason, os.getpid(), INSTANCE, captured.commit, writes, captured.gaps, captured.excluded
+        )
         running = write_running(self._store.layout, workspace, note)
         number = self._store.ledger(workspace).number
         return Before(captured, found, reason, notes, number=number, running=running)
@@ -265,7 +267,7 @@ class Guard:
         if running.commit is None or tree is None:
             return ()
         rows = before.rows if before.base == running.commit else {}
-        state = Captured(running.commit, tree, {}, rows, frozenset(), (), frozenset())
+        state = Captured(running.commit, tree, {}, rows, frozenset(), running.gaps, running.excluded)
         held = list_held(self._store, workspace)
         found = covering(held, state, running.turn)
         if found is None:

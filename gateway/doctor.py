@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from engine.errors import EngineError
+from engine.model import Workspace
 from gateway import surroundings
 from gateway.config import ConfigInvalid, Configuration, load_configuration
 from gateway.findings import Finding, Level, Patient
@@ -121,8 +122,19 @@ def _workspaces(patient: Patient) -> Iterator[Finding]:
             opened = patient.engine.open_workspace(workspace.path)
         except EngineError as error:
             yield Finding(f"workspace {name}", Level.PROBLEM, str(error), f"Correct workspaces.{name}.path.")
-        else:
-            yield Finding(f"workspace {name}", Level.OK, opened.root)
+            continue
+        yield Finding(f"workspace {name}", Level.OK, opened.root)
+        yield from _damaged_checkpoints(patient, name, opened)
+
+
+def _damaged_checkpoints(patient: Patient, name: str, workspace: Workspace) -> Iterator[Finding]:
+    try:
+        patient.engine.checkpoints(workspace)
+    except EngineError as error:
+        yield Finding(f"workspace {name}", Level.PROBLEM, str(error), "Run: gateway checkpoints verify")
+        return
+    for note in patient.engine.damage(workspace):
+        yield Finding(f"workspace {name}", Level.PROBLEM, note, "Run: gateway checkpoints verify")
 
 
 def _database(patient: Patient) -> Iterator[Finding]:
@@ -154,6 +166,10 @@ def _store(patient: Patient) -> Iterator[Finding]:
         yield Finding("store", Level.OK, f"{status.base} is not there yet; the first checkpoint makes it")
     elif not os.access(status.base, os.R_OK | os.W_OK | os.X_OK):
         yield Finding("store", Level.PROBLEM, f"{status.base} is not writable", f"chmod -R u+rwX '{status.base}'")
+    elif status.torn or status.quarantined:
+        names = (*status.torn, *status.quarantined)
+        what = f"{names[0]} is damaged" + (f", and {len(names) - 1} more names" if names[1:] else "")
+        yield Finding("store", Level.PROBLEM, what, "Run: gateway checkpoints verify")
     else:
         yield Finding("store", Level.OK, f"{status.base}, {len(status.projects)} workspaces")
 

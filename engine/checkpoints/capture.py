@@ -26,7 +26,7 @@ from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, Stor
 from engine.host.files import Tree
 from engine.host.leftovers import remove_old_leftovers
 from engine.host.paths import PathUnsafe, display
-from engine.model import EntryKind, Gap, GapReason, Workspace
+from engine.model import EntryKind, Gap, Workspace
 from engine.store.index import Index, Row, save_index
 from engine.store.objects import CommitContent, ObjectWriter, list_tree, open_writer
 from engine.store.opened import Store
@@ -305,13 +305,3 @@ def _keep_index(store: Store, workspace: Workspace, before: Index, scan: Scan, i
     changed = None if before.base is None else scan.changed
     save_index(store.layout.index(workspace.hash), index, changed)
     store.keep_index(workspace, index)
-
-
-def encode_gap(gap: Gap) -> list[Any]:
-    """Return a gap as JSON holds it."""
-    return [gap.path, gap.reason.value, gap.detail, gap.older]
-
-
-def decode_gap(value: Sequence[Any]) -> Gap:
-    """Return a gap from what `encode_gap` made."""
-    return Gap(value[0], GapReason(value[1]), value[2], value[3])

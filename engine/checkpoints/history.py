@@ -7,17 +7,20 @@ and the ledger alone; it needs one git process and no look at the workspace.
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from engine.checkpoints.capture import Captured, decode_gap, decode_message, encode_gap, write_commit
-from engine.errors import GitFailed, UnknownCheckpoint
+from engine.checkpoints.capture import Captured, decode_message, write_commit
+from engine.errors import GitFailed, StoreDamaged, UnknownCheckpoint
 from engine.host.paths import display
 from engine.model import ChangeStats, Checkpoint, CheckpointKind, Gap, GapReason, TurnRef, Workspace
+from engine.store.gaps import decode_gap, encode_gap
 from engine.store.opened import Store
-from engine.store.quarantine import names_below
-from engine.store.refs import RefRecord, after_ref, checkpoint_ref, list_refs, update_refs
+from engine.store.quarantine import names_below, read_quarantine
+from engine.store.refs import RefRecord, after_ref, checkpoint_ref, list_names, list_refs, update_refs
+from engine.store.torn import find_torn
 
 _LOG = logging.getLogger(__name__)
 _SHORTEST_PREFIX = 4
@@ -56,8 +59,9 @@ def list_held(store: Store, workspace: Workspace) -> list[Held]:
     broken: list[str] = []
     checkpoints = checkpoint_ref(workspace.hash, 0).rpartition("/")[0]
     records = list_refs(store.git, checkpoints, broken)
-    broken += names_below(store.layout, checkpoints)
-    store.remembered(workspace).broken = tuple(broken)
+    aside = names_below(store.layout, checkpoints)
+    torn = [name for name, _content in find_torn(store.layout, checkpoints)]
+    store.remembered(workspace).broken = tuple(dict.fromkeys([*broken, *aside, *torn]))
     held = [_parse(record, stats) for record in records]
     return sorted(held, key=lambda item: item.checkpoint.sequence, reverse=True)
 
@@ -88,6 +92,35 @@ def find_held(held: Sequence[Held], prefix: str) -> Held:
     if len(found) > 1:
         raise UnknownCheckpoint(prefix, "several begin so; give more of the id")
     return found[0]
+
+
+def get_held(store: Store, workspace: Workspace, held: Sequence[Held], prefix: str) -> Held:
+    """Return the checkpoint among those just listed whose id begins with ``prefix``.
+
+    Raises:
+        UnknownCheckpoint: as `find_held`.
+        StoreDamaged: it is, or may be, one that the list has to leave out.
+    """
+    try:
+        return find_held(held, prefix)
+    except UnknownCheckpoint as error:
+        count = _damaged_that_may_be(store, workspace, prefix.lower())
+        if not count:
+            raise
+        what = f"checkpoint {prefix[:8]} is not among those that can be read, and {count} cannot be"
+        raise StoreDamaged(what) from error
+
+
+def _damaged_that_may_be(store: Store, workspace: Workspace, prefix: str) -> int:
+    """Count the damaged checkpoints whose id begins so, or is lost with their names."""
+    broken = store.remembered(workspace).broken
+    if not broken:
+        return 0
+    commits: dict[str, str | None] = dict.fromkeys(broken)
+    with suppress(ValueError):  # which verify says
+        commits |= {entry.name: entry.commit for entry in read_quarantine(store.layout)}
+    commits |= list_names(store.git, checkpoint_ref(workspace.hash, 0).rpartition("/")[0])
+    return sum(commits[name] is None or str(commits[name]).startswith(prefix) for name in broken)
 
 
 def covering(held: Sequence[Held], captured: Captured, turn: TurnRef | None) -> Held | None:

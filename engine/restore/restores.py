@@ -15,11 +15,11 @@ found done.
 import os
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.checkpoints.capture import Captured, capture, look
-from engine.checkpoints.history import Held, Purpose, find_held, list_held, take
+from engine.checkpoints.history import Held, Purpose, get_held, list_held, take
 from engine.checkpoints.mending import mend_contents
 from engine.errors import BadSelection, CaptureFailed, EngineError, NestedRepositoryRefused, SafetyFailed, StoreDamaged
 from engine.host.files import Fault, Tree
@@ -101,7 +101,9 @@ class Restores:
             StoreDamaged: the checkpoint cannot be read.
         """
         held = list_held(self._store, workspace)
-        target = find_held(held, request.checkpoint_id)
+        target = get_held(self._store, workspace, held, request.checkpoint_id)
+        if not request.everything:
+            self._require_ledger(workspace, held)
         selection = self._selection(workspace, target, request)
         captured = capture(self._store, workspace, self._own(), self._store.ledger(workspace).present())
         items, known = self._items(workspace, request, target, captured, selection)
@@ -118,6 +120,16 @@ class Restores:
             chat=request.chat,
         )
         return Planned(plan, target, captured, held, known)
+
+    def _require_ledger(self, workspace: Workspace, held: Sequence[Held]) -> None:
+        """Refuse to go by a ledger that lacks what the checkpoints say it had."""
+        known = self._store.ledger(workspace).number
+        noted = max(item.ledger_number for item in held)
+        if known < noted:
+            raise StoreDamaged(
+                f"the ledger {self._store.layout.ledger(workspace.hash)} has lost its records from {known + 1} to "
+                f"{noted}, so nothing tells the agent's files from yours; --all restores both"
+            )
 
     def _selection(self, workspace: Workspace, target: Held, request: Request) -> Selection | None:
         nested = [gap.path for gap in target.checkpoint.gaps if gap.reason is GapReason.NESTED_REPOSITORY]

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.host import durable
-from engine.model import Entry, TurnRef, Workspace
+from engine.model import Entry, Gap, TurnRef, Workspace
+from engine.store.gaps import decode_gap, encode_gap
 from engine.store.layout import Layout
 from engine.store.ledger import LedgerEntry, decode_entry, decode_known, encode_entry, encode_known
 
@@ -52,6 +53,7 @@ class RunningNote:
 
     ``pid`` and ``instance`` name the process. ``commit`` is the state before it, which nothing else names once another
     chat's capture has become the base. ``writes`` is what a file tool is about to put where; a command's is empty.
+    ``gaps`` and ``excluded`` are what the state before leaves out.
     """
 
     turn: TurnRef
@@ -60,6 +62,8 @@ class RunningNote:
     instance: str
     commit: str | None = None
     writes: Mapping[str, Entry | None] = field(default_factory=dict)
+    gaps: tuple[Gap, ...] = ()
+    excluded: frozenset[str] = frozenset()
 
 
 def write_restore(layout: Layout, workspace: Workspace, journal: RestoreJournal) -> None:
@@ -137,6 +141,8 @@ def write_running(layout: Layout, workspace: Workspace, note: RunningNote) -> st
         "instance": note.instance,
         "commit": note.commit,
         "writes": {path: encode_entry(entry) for path, entry in note.writes.items()},
+        "gaps": [encode_gap(gap) for gap in note.gaps],
+        "excluded": sorted(note.excluded),
     }
     runner = json.dumps([note.instance, note.turn.chat]).encode("ascii")
     path = layout.running(workspace.hash, hashlib.sha256(runner).hexdigest()[:16])
@@ -175,8 +181,10 @@ def _read_note(path: str) -> RunningNote | None:
             return None
         writes = {path: decode_entry(entry) for path, entry in value["writes"].items()}
         process = (value["pid"], value["instance"])
-        return RunningNote(TurnRef(*value["turn"]), value["reason"], *process, value["commit"], writes)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        gaps = tuple(decode_gap(gap) for gap in value.get("gaps", ()))
+        excluded = frozenset(value.get("excluded", ()))
+        return RunningNote(TurnRef(*value["turn"]), value["reason"], *process, value["commit"], writes, gaps, excluded)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         return None
 
 

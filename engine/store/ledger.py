@@ -130,6 +130,10 @@ class Ledger:
         wanted = set(turns)
         return [record for record in self.records if isinstance(record, WriteRecord) and record.turn in wanted]
 
+    def knows_session(self, session: str) -> bool:
+        """Whether a tool of this session has changed something."""
+        return any(isinstance(record, WriteRecord) and record.session == session for record in self.records)
+
     def restore_by(self, token: str) -> RestoreRecord | None:
         """Return the record of a restore."""
         return next((r for r in self.records if isinstance(r, RestoreRecord) and r.token == token), None)

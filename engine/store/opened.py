@@ -15,9 +15,11 @@ from engine.model import Workspace
 from engine.store.index import Index, load_index
 from engine.store.layout import REF_ROOT, Layout
 from engine.store.ledger import Ledger, load_ledger
+from engine.store.torn import find_torn
 
 # A git that outlives the process that started it sees the end of its input and is gone, with its locks, before this.
 STALE_REF_LOCK_S = 1.0
+_HISTORY = ("checkpoints", "sessions")
 
 
 @dataclass(slots=True)
@@ -76,6 +78,7 @@ class Store:
             locks.hold(self.layout.lock(workspace.hash), shared=False, wait_s=self.lock_wait_s, purpose=purpose),
         ):
             self._sweep_ref_locks(workspace)
+            self._sweep_torn_names(workspace)
             yield
 
     @contextmanager
@@ -183,6 +186,13 @@ class Store:
                 if 0 <= age_s < STALE_REF_LOCK_S:
                     time.sleep(STALE_REF_LOCK_S - age_s)
                 durable.remove(path)
+
+    def _sweep_torn_names(self, workspace: Workspace) -> None:
+        """Remove torn names that are made anew when they are needed; those of history are left, and said."""
+        below = f"{REF_ROOT}/{workspace.hash}"
+        for name, _content in list(find_torn(self.layout, below)):
+            if name.removeprefix(f"{below}/").partition("/")[0] not in _HISTORY:
+                durable.remove(os.path.join(self.layout.store, name))
 
 
 @contextmanager

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from engine.checkpoints.capture import encode_gap, encode_message
+from engine.checkpoints.capture import encode_message
 from engine.checkpoints.history import one_line
 from engine.checkpoints.manifest import MODES_PATH, encode_modes, git_mode, iter_parents
 from engine.errors import GitFailed
 from engine.host.git import Git, GitProcess
 from engine.host.paths import PathUnsafe, is_repository_part, validate
 from engine.model import CheckpointKind, Entry, EntryKind, Gap, GapReason, Workspace
+from engine.store.gaps import encode_gap
 from engine.store.index import Row
 from engine.store.layout import RESERVED
 from engine.store.objects import CommitContent, list_tree, open_writer

@@ -9,7 +9,6 @@ may be on its way.
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -19,11 +18,9 @@ from engine.host.git import Git
 from engine.store.layout import REF_ROOT, Layout
 from engine.store.quarantine import Quarantined, read_quarantine, write_quarantine
 from engine.store.refs import list_names, update_refs
+from engine.store.torn import find_torn
 
 GRACE = timedelta(days=1)
-
-_REF_CONTENT = re.compile(rb"[0-9a-f]{40}\n")
-_MOST_CONTENT_BYTES = 1024
 
 
 def settle_dangling(layout: Layout, git: Git, now: datetime) -> tuple[Quarantined, ...]:
@@ -82,22 +79,6 @@ def _kinds(git: Git, commits: set[str]) -> dict[str, str]:
         commit: line.rpartition(" ")[2] if line.endswith(" missing") else line
         for commit, line in zip(ordered, lines, strict=True)
     }
-
-
-def find_torn(layout: Layout) -> Iterator[tuple[str, str]]:
-    """Yield the names in files of their own that hold no id, with what they hold; git passes over them in silence."""
-    for directory, _names, files in os.walk(os.path.join(layout.store, "refs")):
-        for name in files:
-            path = os.path.join(directory, name)
-            if name.endswith(".lock"):
-                continue
-            try:
-                with open(path, "rb") as stream:
-                    content = stream.read(_MOST_CONTENT_BYTES)
-            except FileNotFoundError:
-                continue  # packed or dropped meanwhile
-            if _REF_CONTENT.fullmatch(content) is None:
-                yield os.path.relpath(path, layout.store), content.decode("ascii", "backslashreplace")
 
 
 def _require_readable(layout: Layout) -> None:

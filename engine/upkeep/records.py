@@ -12,7 +12,7 @@ from engine.store.layout import REF_ROOT, Layout, workspace_hash
 from engine.store.ledger import load_ledger
 from engine.store.quarantine import names_below, read_quarantine
 from engine.store.refs import base_ref
-from engine.upkeep.dangling import find_torn
+from engine.store.torn import find_torn
 from engine.upkeep.facts import WorkspaceFacts, read_pending
 from engine.upkeep.findings import Finding, Severity
 

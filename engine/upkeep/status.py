@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from engine.errors import EngineError
 from engine.store.layout import Layout
 from engine.store.opened import Store
 from engine.store.quarantine import names_below
+from engine.store.torn import find_torn
 from engine.upkeep.facts import LegacyArchive, WorkspaceFacts, read_archives, read_pending, read_workspaces, tree_bytes
 from engine.upkeep.marker import LastPrune, read_marker
 from engine.upkeep.objects import Bulk, read_bulk
@@ -35,7 +37,7 @@ class StoreStatus:
 
     ``dropped_refs`` are checkpoints dropped whose space the next prune reclaims. ``problem`` says why the workspaces
     could not be read; the sizes are right all the same. ``quarantined`` are names that led to nothing and were set
-    aside.
+    aside, ``torn`` those that hold nothing and still stand.
     """
 
     base: str
@@ -49,6 +51,7 @@ class StoreStatus:
     last_prune: LastPrune | None = None
     problem: str | None = None
     quarantined: tuple[str, ...] = ()
+    torn: tuple[str, ...] = ()
 
     @property
     def legacy_bytes(self) -> int:
@@ -82,7 +85,14 @@ def read_status(store: Store) -> StoreStatus:
         read_marker(layout),
         problem,
         tuple(names_below(layout, "refs")),
+        _torn(layout),
     )
+
+
+def _torn(layout: Layout) -> tuple[str, ...]:
+    with suppress(OSError):  # what cannot be read is no news to whoever reads the disk
+        return tuple(name for name, _content in find_torn(layout))
+    return ()
 
 
 def read_projects(store: Store) -> list[ProjectStatus]:

@@ -63,8 +63,9 @@ class SessionDiff:
                 "/new begins one from which they are."
             )
         if not diff.stats.files:
-            return Outcome((say("No file has changed since this session began."),))
-        return Outcome((_shown("Since this session began", diff, f"{context.session.id}.diff"),))
+            return Outcome((say(f"No file has changed {diff.title}."),))
+        title = diff.title[:1].upper() + diff.title[1:]
+        return Outcome((_shown(title, diff, f"{context.session.id}.diff"),))
 
 
 def parse(text: str) -> Invocation:

@@ -3,7 +3,7 @@
 from engine.model import Workspace
 from gateway.commands.base import CommandContext, Declined
 from gateway.commands.failures import HOW_TO_TURN_ON, container_reason, git_reason
-from gateway.commands.numbering import Named, resolve
+from gateway.commands.numbering import Named, NoSuchCheckpoint, resolve
 
 
 async def guarded_workspace(context: CommandContext) -> Workspace:
@@ -38,7 +38,15 @@ async def named_checkpoint(context: CommandContext, workspace: Workspace, word: 
     Raises:
         NoSuchCheckpoint: there is none; the message says what to type instead.
     """
-    return resolve(word, await context.engine.checkpoints(workspace), await shown_ids(context, workspace))
+    known = await context.engine.checkpoints(workspace)
+    try:
+        return resolve(word, known, await shown_ids(context, workspace))
+    except NoSuchCheckpoint as error:
+        damage = await context.engine.damage(workspace)
+        if not damage:
+            raise
+        said = str(error) if known else f"There is no checkpoint {word} that can be read."
+        raise NoSuchCheckpoint(" ".join([said, *(f"⚠ {note}" for note in damage)])) from error
 
 
 async def shown_ids(context: CommandContext, workspace: Workspace) -> tuple[str, ...]:

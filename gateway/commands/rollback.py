@@ -41,7 +41,8 @@ class ShowList:
         explanation = "" if context.container is None else container_reason(context.container)
         damage = "".join(f"⚠ {note}\n" for note in await context.engine.damage(workspace))
         if not checkpoints:
-            return Outcome((say(_nothing_yet(workspace, explanation) + (f"\n{damage}" if damage else "")),))
+            said = f"No checkpoint of {name(workspace.root)} can be read.\n{damage}" if damage else ""
+            return Outcome((say(said or _nothing_yet(workspace, explanation)),))
         listed = checkpoint_list(workspace.root, checkpoints, explanation=explanation)
         return Outcome((replace(listed, parts=(*listed.parts, Part(damage))) if damage else listed,))
 

@@ -87,3 +87,12 @@ def test_going_back_and_forth_does_not_push_out_what_there_is_to_go_back_to(lab:
 
     assert snapshot(lab.root) == before
     assert len([c for c in lab.checkpoints() if c.kind is CheckpointKind.SAFETY]) == 4
+
+
+def test_removed_repository_of_the_workspace_is_said(lab: Lab) -> None:
+    lab.git("init", "-q")
+    lab.edit("a", "one\n")
+
+    result = lab.run("rm -rf .git; echo b > a")
+
+    assert [note for note in result.notes if ".git" in note and "gone now" in note]

@@ -173,3 +173,18 @@ def test_selection_leaves_nothing_outside_the_store(lab: Lab, monkeypatch: pytes
     assert [note.path for note in report.restored] == ["a"]
     assert [path for path in sorted(snapshot(lab.store)) if ".tmp-" in path] == []
     assert set(before) <= set(snapshot(lab.store))
+
+
+def test_ledger_that_lost_its_end_tells_nobodys_files_apart(lab: Lab) -> None:
+    lab.write("a", "one\n")
+    lab.write("a", "two\n")
+    lab.edit("mine", "by hand\n")
+    Path(layout(lab).ledger(lab.workspace.hash)).write_bytes(b"")
+    before = snapshot(lab.root)
+
+    with pytest.raises(StoreDamaged, match=r"lost its records from 1 to 1, .*--all"):
+        lab.plan(1)
+    assert snapshot(lab.root) == before
+    lab.rollback(1, everything=True)
+
+    assert lab.read("a") == "one\n"

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.manifest import covers
 from engine.checkpoints.source import is_junk
+from engine.host.paths import is_repository_part
 from engine.model import Change, EntryKind, Gap, GapReason, Workspace
 
 NO_REASONS: Mapping[str, str] = MappingProxyType({})
@@ -25,8 +26,12 @@ def vanished(workspace: Workspace, before: Captured, after: Captured) -> tuple[G
     return tuple(
         Gap(path, GapReason.EXCLUDED, "and gone now")
         for path in gone
-        if not is_junk(path.rpartition("/")[2]) and not os.path.lexists(os.path.join(workspace.root, path))
+        if _is_missed(path.rpartition("/")[2]) and not os.path.lexists(os.path.join(workspace.root, path))
     )
+
+
+def _is_missed(name: str) -> bool:
+    return is_repository_part(name) or not is_junk(name)
 
 
 def out_of_reach(before: Captured, after: Captured) -> bool:
