@@ -16,7 +16,7 @@ from adapters.slack.client import REFUSALS, Client, diagnose
 from adapters.slack.dispatching import make_app
 from adapters.slack.downloads import Downloads
 from adapters.slack.http_mode import HttpMode, listen
-from adapters.slack.places import NAME
+from adapters.slack.places import NAME, Address
 from adapters.slack.progress import Message
 from adapters.slack.reading import Reader
 from adapters.slack.sending import Sender
@@ -73,7 +73,8 @@ class Slack:
 
     async def progress(self, place: Place, text: str) -> None:
         """Show what is going on, at the pace that Slack allows."""
-        await self._pacer.show(place, text)
+        if not Address.of(place).is_home:
+            await self._pacer.show(place, text)
 
     async def finished(self, place: Place, event_id: str) -> None:
         """Nothing: a reply says by itself that it has come."""

@@ -7,12 +7,10 @@ from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
 
-from adapters.contract import ConnectionFailed
 from adapters.link import Link
+from adapters.listening import Door, listening
 
 PATH = "/slack/events"
-FAREWELL_S = 2.0
-"""How long a delivery that is being handed on may take once the gateway stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +32,6 @@ async def listen(mode: HttpMode, app: AsyncApp, link: Link) -> None:
     async def deliver(request: web.Request) -> web.Response:
         return await to_aiohttp_response(await app.async_dispatch(await to_bolt_request(request)))
 
-    server = web.Application()
-    server.router.add_post(PATH, deliver)
-    runner = web.AppRunner(server, access_log=None, shutdown_timeout=FAREWELL_S)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, mode.host, mode.port).start()
+    async with listening(Door("Slack", mode.host, mode.port, PATH, "slack.http_port"), deliver):
         link.up = True
         await anyio.sleep_forever()
-    except OSError as error:
-        where = f"{mode.host}:{mode.port}"
-        reason = f"cannot listen on {where} for Slack's deliveries ({error.strerror}); see slack.http_port"
-        raise ConnectionFailed(reason, permanent=False) from error
-    finally:
-        with anyio.CancelScope(shield=True):
-            await runner.cleanup()

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from adapters.contract import Place
 
 NAME = "slack"
+HOME = "home"
+"""Stands for the channel of the page that the app has for each person, which stands for the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +24,18 @@ class Address:
 
     @property
     def is_private(self) -> bool:
-        """Whether it is a direct message of one person to the app."""
-        return self.channel.startswith("D")
+        """Whether nobody but one person and the app can read it."""
+        return self.channel.startswith("D") or self.is_home
+
+    @property
+    def is_home(self) -> bool:
+        """Whether it is a page that the app shows one person."""
+        return self.channel == HOME
 
     @property
     def place(self) -> Place:
         """The chat that it belongs to, in the contract's words."""
-        threaded = self.thread is not None and not self.is_private
+        threaded = self.thread is not None and (self.is_home or not self.is_private)
         return Place(NAME, "/".join([self.team, self.channel, *([self.thread or ""] if threaded else [])]))
 
     @classmethod

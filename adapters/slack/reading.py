@@ -12,13 +12,13 @@ from adapters.contract import Inbound, Offered
 from adapters.slack.client import Me
 from adapters.slack.downloads import Downloads
 from adapters.slack.markup import read, without_names
-from adapters.slack.places import Address
+from adapters.slack.places import HOME, Address
 
 UMBRELLA = "/takeback"
 """A command that holds the others, for the names that Slack keeps to itself."""
 
-HOME = "home"
-"""The key of the event that somebody looks at the app's page."""
+LOOKED = "/status all"
+"""What it means that somebody opens the app's page."""
 
 _SAID = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 """The kinds of messages that are something a person says."""
@@ -54,6 +54,8 @@ class Reader:
         if "command" in body:
             return self._commanded(body)
         event = body.get("event") or {}
+        if event.get("type") == "app_home_opened" and event.get("tab") == "home":
+            return self._looked(body, event)
         if event.get("type") not in {"message", "app_mention"}:
             return None
         if event.get("subtype") == "message_changed":
@@ -78,6 +80,11 @@ class Reader:
         person = {"id": body["user_id"], "team_id": body.get("team_id")}
         inbound = self._inbound(address, person, str(body["trigger_id"]), text=read(f"{command} {text}".strip()))
         return Event(inbound, address, answer_url=body.get("response_url"))
+
+    def _looked(self, body: Body, event: Body) -> Event:
+        address = Address(self._me.team, HOME, str(event["user"]))
+        person = {"id": event["user"], "team_id": body.get("team_id")}
+        return Event(self._inbound(address, person, str(body["event_id"]), LOOKED), address)
 
     def _edited(self, body: Body, event: Body) -> Event | None:
         message, before = event.get("message") or {}, event.get("previous_message") or {}
@@ -125,7 +132,7 @@ class Reader:
             user=str(person["id"]),
             event_id=address.event(key),
             text=text,
-            circles=(*team, address.channel),
+            circles=team if address.is_home else (*team, address.channel),
             addressed=addressed,
             pressed=pressed,
             private=address.is_private,

@@ -15,6 +15,7 @@ from adapters.slack.markup import escape
 
 ROW = 5
 MOST_BUTTONS = 25
+MOST_BLOCKS = 100
 LONGEST_LABEL = 75
 LONGEST_TITLE = 100
 LONGEST_QUESTION = 300

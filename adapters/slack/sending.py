@@ -1,18 +1,19 @@
 """Sends replies: in their thread, whole, and what is for one person so that nobody else sees it."""
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
+from contextlib import suppress
 from functools import partial
 
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from adapters.contract import Outbound, Part, Reception
-from adapters.pages import Page, divide
+from adapters.contract import Outbound, Part, Reception, SendFailed
+from adapters.pages import Page, apart, divide
 from adapters.replies import Deliveries, Piece, compose, file_name
 from adapters.slack.client import CALL_S, QUIET, REFUSALS, Client, reason_of, send_failure
 from adapters.slack.places import Address
 from adapters.slack.reading import Event
-from adapters.slack.rendering import LIMITS, ROOM, said, without_buttons
+from adapters.slack.rendering import LIMITS, MOST_BLOCKS, ROOM, said, without_buttons
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +33,9 @@ class Sender:
             SendFailed: not all of it has arrived.
         """
         address = Address.of(message.place, message.reply_to)
+        if address.is_home:
+            await self._publish(address, message.parts)
+            return
         await self._deliveries.deliver(message, compose(message, LIMITS), partial(self._send, address))
 
     async def show(self, event: Event, reception: Reception) -> None:
@@ -41,9 +45,21 @@ class Sender:
         """
         if reception.spent and event.pressed is not None:
             await _best_effort(self._take_buttons(event))
-        if reception.notice is not None:
+        if reception.notice is not None and event.address.is_home:
+            with suppress(SendFailed):
+                await self._publish(event.address, [Part(reception.notice)])
+        elif reception.notice is not None:
             for page in divide([Part(reception.notice)], ROOM):
                 await _best_effort(self._tell(event, page))
+
+    async def _publish(self, address: Address, parts: Iterable[Part]) -> None:
+        """Show something on a person's page, instead of what stood there."""
+        blocks = [block for page in divide(apart(parts), ROOM) for block in said(page)["blocks"]]
+        try:
+            view = {"type": "home", "blocks": blocks[:MOST_BLOCKS]}
+            await self._patient.views_publish(user_id=str(address.thread), view=view)
+        except REFUSALS as error:
+            raise send_failure(error) from None
 
     async def _send(self, address: Address, _number: int, piece: Piece) -> None:
         try:

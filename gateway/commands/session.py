@@ -7,6 +7,7 @@ from datetime import datetime
 from engine.errors import EngineError
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import Command, CommandContext, Invocation, Order, Outcome, Usage
+from gateway.commands.overview import Overview
 from gateway.commands.workspace import where
 from gateway.listing import local_minute
 from gateway.render import SHORT_ID, counted, one_line, say
@@ -153,6 +154,8 @@ def _parse_stop(text: str) -> Invocation:
 
 
 def _parse_status(text: str) -> Invocation:
+    if text.strip().lower() == "all":
+        return Overview()
     no_arguments("status", text)
     return Status()
 
@@ -174,6 +177,9 @@ STOP = Command(
 STATUS = Command(
     name="status",
     summary="Show session, workspace, checkpoints and what is running",
-    usages=(Usage("/status", "session, workspace, checkpoints, last turn, what is running"),),
+    usages=(
+        Usage("/status", "session, workspace, checkpoints, last turn, what is running"),
+        Usage("/status all", "your sessions in every chat, the workspaces, how many checkpoints there are"),
+    ),
     parse=_parse_status,
 )

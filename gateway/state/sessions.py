@@ -153,9 +153,21 @@ class Sessions:
         rows = await self._database.fetch_all(f"{_SELECT} ORDER BY s.started_at DESC, s.rowid DESC LIMIT ?", limit)
         return [_session(row) for row in rows]
 
+    async def of_person(self, adapter: str, user: str, *, limit: int) -> list[Session]:
+        """Sessions of a platform in which somebody began a turn, newest first; as far back as the inbox remembers."""
+        rows = await self._database.fetch_all(f"{_SELECT} {_OF_PERSON}", adapter, user, limit)
+        return [_session(row) for row in rows]
+
 
 _SELECT = """
     SELECT s.*, c.adapter, c.chat FROM sessions s JOIN chats c ON c.id = s.chat_id
+"""
+
+
+_OF_PERSON = """
+    WHERE c.adapter = ? AND EXISTS (
+        SELECT 1 FROM turns t JOIN inbox i ON i.id = t.inbox_id WHERE t.session_id = s.id AND i.user = ?)
+    ORDER BY s.started_at DESC, s.rowid DESC LIMIT ?
 """
 
 

@@ -5,6 +5,7 @@ import pytest
 from gateway.commands.base import Order
 from gateway.commands.checkpoints import ShowState, TurnOff, TurnOn
 from gateway.commands.diff import SessionDiff, TurnDiff
+from gateway.commands.overview import Overview
 from gateway.commands.redo import Redo
 from gateway.commands.rollback import GoBack, Preview, ShowList
 from gateway.commands.session import New, Status, Stop
@@ -74,6 +75,7 @@ def complaint(text: str, *, agent_kind: str = "direct") -> str:
         ("/new", New()),
         ("/stop", Stop()),
         ("/status", Status()),
+        ("/status All", Overview()),
         ("/workspace", ShowWorkspaces()),
         ("/workspace app", Switch("app")),
     ],
@@ -160,6 +162,7 @@ def test_direct_agents_words_belong_to_it_alone(word: str) -> None:
     [
         (Order.IMMEDIATE, ["/stop", "/status", "/help", "/help undo", "/whoami"]),
         (Order.BESIDE, ["/rollback", "/rollback diff 1", "/diff", "/diff session", "/checkpoints", "/workspace"]),
+        (Order.BESIDE, ["/status all"]),
         (
             Order.ALONE,
             [

@@ -156,6 +156,8 @@ async def play(job: Job) -> None:
             await slack.say(f"{NAME} redo", thread=thread)
             job.seen["redone"] = await slack.until("Brought back", thread=thread)
             job.seen["redone files"] = await anyio.to_thread.run_sync(job.files)
+            await slack.open_home()
+            job.seen["page"] = await slack.until_published()
         job.seen["in the thread"] = await slack.written(thread=thread)
         job.seen["in the channel"] = await slack.written(CHANNEL)
         job.seen["log"] = await slack.log()

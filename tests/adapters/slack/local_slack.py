@@ -3,6 +3,7 @@
 It checks no limits and no tokens, and delivers nothing again; what it understands of Slack is not from us.
 """
 
+import json
 import re
 import socket
 from collections.abc import AsyncIterator
@@ -14,6 +15,8 @@ from typing import Any
 import anyio
 import yaml
 from aiohttp import ClientError, ClientSession
+
+from tests.adapters.slack.limits import shown_in
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = ROOT / ".peers/node_modules/local-slack-linux-x64/bin/local-slack"
@@ -76,6 +79,17 @@ class LocalSlack:
                     if has in words(message):
                         return message
                 await anyio.sleep(0.05)
+
+    async def until_published(self) -> str:
+        """Wait until the app shows something on Ann's page, and return its words."""
+        with anyio.fail_after(PATIENCE_S):
+            while True:
+                calls = [entry["detail"] for entry in await self.log() if entry["summary"] == "views.publish"]
+                if calls:
+                    view = calls[0]["view"]
+                    given = json.loads(view) if isinstance(view, str) else view
+                    return "\n".join(map(shown_in, given["blocks"]))
+                await anyio.sleep(LOOK_S)
 
     async def _act(self, what: str, given: dict[str, Any]) -> dict[str, Any]:
         async with self.session.post(f"{self.base}/_control/{what}", json=given) as answer:

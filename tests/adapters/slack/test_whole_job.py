@@ -25,6 +25,7 @@ async def test_a_person_does_a_whole_job(tmp_path: Path, mode: str) -> None:
     a_long_diff_comes_as_a_file(job)
     the_program_was_killed_and_says_so(job)
     what_is_no_command_was_ignored(job)
+    her_page_shows_where_things_stand(job)
     the_program_ends_in_order_and_complains_of_nothing(job)
 
 
@@ -57,6 +58,11 @@ def the_program_was_killed_and_says_so(job: Job) -> None:
 
 def what_is_no_command_was_ignored(job: Job) -> None:
     assert not [message for message in job.seen["in the thread"] if "nice work" in words(message)]
+
+
+def her_page_shows_where_things_stand(job: Job) -> None:
+    assert re.search(rf"^  T0TEAM/C0GEN/[0-9.]+ in app \({job.app}\): turn #\d+ ", job.seen["page"], re.MULTILINE)
+    assert re.search(r"^Checkpoints: [1-9]\d* in all", job.seen["page"], re.MULTILINE)
 
 
 def the_program_ends_in_order_and_complains_of_nothing(job: Job) -> None:

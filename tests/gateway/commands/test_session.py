@@ -338,3 +338,31 @@ async def test_edited_message_does_not_run_again(chat: Chat, app: Path) -> None:
         await chat.answer_to(await chat.send(text, edited=True))
 
     assert (app / "app.py").read_bytes() == b"agent\n"
+
+
+async def test_status_all_names_a_persons_sessions_the_workspaces_and_the_totals(gateway: Gateway, app: Path) -> None:
+    ann, group, other = gateway.chat("ann"), gateway.chat("group"), gateway.chat("other")
+    await ann.say("/write app.py\none")
+    await group.say("/write app.py\ntwo")
+    await group.say("/undo")
+    await other.answer_to(await other.send("/write app.py\nthree", user="bob"))
+
+    lines = (await ann.say("/status all")).text.split("\n")
+
+    sessions = lines[1 : lines.index("")]
+    assert [line.split(":")[0] for line in sessions] == [f"  group in app ({app})", f"  ann in app ({app})"]
+    assert sessions[0].endswith(": all taken back")
+    assert re.search(r": turn #\d+ done: /write app\.py one$", sessions[1])
+    taken = len((await ann.say("/rollback")).text.split("  before ")) - 1
+    assert taken >= 3
+    assert f"  app: {app}, checkpoints on, {taken} checkpoints" in lines
+    assert re.fullmatch(rf"Checkpoints: {taken} in all, \d+\.\d MB", lines[-1])
+
+
+async def test_status_all_asks_no_store_where_checkpoints_are_off(home: Path, app: Path) -> None:
+    async with running_gateway(home, settings_for(app, checkpoints=False)) as gateway:
+        said = (await gateway.chat().say("/status all")).text
+
+    assert said.startswith("Your sessions of late:\n  none\n")
+    assert said.endswith("\n\nCheckpoints: off everywhere")
+    assert not (home / "checkpoints").exists()
