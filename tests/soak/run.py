@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.soak.clients import Tally, make_clients
-from tests.soak.town import Town
+from tests.soak.town import Acknowledged, Town
 
 MIB = 1024 * 1024
 SAFETY = "before rollback to"
@@ -68,6 +68,7 @@ def judge(town: Town) -> tuple[list[str], int, int]:
     code, out, errors = town.run("prune", "--json")
     if code != 0:
         failures.append(f"the last prune ended with {code}: {errors}{out[-500:]}")
+    notes = json.loads(out)["notes"] if code == 0 else []
     code, out, _errors = town.run("checkpoints", "verify", "--json")
     report = json.loads(out)
     if code != 0 or report["findings"]:
@@ -76,22 +77,28 @@ def judge(town: Town) -> tuple[list[str], int, int]:
         path.stat().st_size for path in Path(town.home, "checkpoints", "store").rglob("*") if path.is_file()
     )
     if store_bytes > town.cap_mb * MIB:
-        failures.append(f"the store has {store_bytes} bytes, over its cap")
+        failures.append(f"the store has {store_bytes} bytes, over its cap; the last prune said: {notes}")
     return failures, sum(map(len, town.listed().values())), store_bytes
 
 
-def missing(town: Town, reasons: dict[str, str], older: dict[str, set[str]], listed: list[str]) -> list[str]:
+def missing(town: Town, known: Acknowledged, listed: list[str]) -> list[str]:
     """Return what was acknowledged, is not listed, and was dropped by no rule.
 
-    The rules drop the oldest beyond the number, safety checkpoints before others, and by size the oldest one. So a
-    prune says that it dropped it, or as many newer ones as may be kept were known.
+    The rules drop the oldest beyond the number, safety checkpoints before others, and by size the oldest, never the
+    last one. A prune that was killed has told nobody what it dropped, but it cannot have dropped what is newer than
+    something that is still listed; and where the cap is out of reach, as many newer ones as may be kept must be known.
     """
     problems = []
-    for checkpoint in reasons.keys() - set(listed) - town.pruned:
-        newer = {other for other, below in older.items() if checkpoint in below} | _newer_by_list(checkpoint, older)
-        enough = len(newer) >= town.max_snapshots or reasons[checkpoint].startswith(SAFETY)
-        if not enough:
-            problems.append(f"{checkpoint} ({reasons[checkpoint]}) is not listed, and only {len(newer)} were newer")
+    for checkpoint in sorted(known.reasons.keys() - set(listed) - town.pruned):
+        what = f"{checkpoint} ({known.reasons[checkpoint]}) is not listed"
+        if known.reasons[checkpoint].startswith(SAFETY):
+            continue
+        newer = _newer_by_list(checkpoint, known.older)
+        older = [other for other in listed if checkpoint in _newer_by_list(other, known.older)]
+        if not listed or older:
+            problems.append(f"{what}, though {older or 'nothing'} is, which is older")
+        elif not town.size_bites and len(newer) < town.max_snapshots:
+            problems.append(f"{what}, and only {len(newer)} were newer")
     return problems
 
 

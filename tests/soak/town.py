@@ -23,13 +23,14 @@ class Acknowledged:
 
 @dataclass
 class Town:
-    """A home with workspaces ``w00``… ; rules are small, so that they bite."""
+    """A home with workspaces ``w00``… ; rules are small, so that they bite; ``size_bites`` says if the cap does."""
 
     base: Path
     count: int
     max_snapshots: int = 6
     cap_mb: int = 500
     noise_bytes: int = 20_000
+    size_bites: bool = False
     pruned: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 

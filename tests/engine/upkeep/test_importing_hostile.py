@@ -98,20 +98,20 @@ BAD_TREES: list[tuple[Callable[[Foreign], str], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "why"), BAD_TREES)
-def test_checkpoint_that_no_capture_makes_is_left_out_and_named(
-    kit: Kit, foreign: Foreign, make: Callable[[Foreign], str], why: str
-):
-    bad = foreign.commit(make(foreign), "bad", 2)
-    foreign.name(f"refs/x/{STEM}/bad", bad)
+def test_checkpoints_that_no_capture_makes_are_left_out_and_named(kit: Kit, foreign: Foreign):
+    reasons = {}
+    for number, (make, why) in enumerate(BAD_TREES):
+        bad = foreign.commit(make(foreign), f"bad {number}", 2)
+        foreign.name(f"refs/x/{STEM}/bad-{number}", bad)
+        reasons[f"checkpoint {bad[:8]}"] = why
 
     report = imported(kit, foreign)
 
     [workspace] = report.workspaces
-    [left_out] = workspace.left_out
+    found = {item.what: item.why for item in workspace.left_out}
     assert (workspace.imported, workspace.error, report.complete) == (1, None, False)
-    assert left_out.what == f"checkpoint {bad[:8]}"
-    assert why in left_out.why
+    assert found.keys() == reasons.keys()
+    assert {what: why for what, why in found.items() if reasons[what] not in why} == {}
     assert len(kit.ids(kit.workspace("app"))) == 1
     assert verify(kit.store).findings == ()
 
