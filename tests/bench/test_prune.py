@@ -1,7 +1,7 @@
 """How long a prune takes beside one ``git gc --prune=now`` on a copy of the same store, in the same run.
 
 ``sh deploy/test -m bench -n 0 -s -o faulthandler_timeout=0 tests/bench/test_prune.py`` prints it for 1 GB;
-``TAKEBACK_BENCH_STORE_MB=200`` before it makes the store smaller. Only the ratio is judged.
+``BENCH_STORE_MB=200`` before it makes the store smaller. Only the ratio is judged.
 """
 
 import json
@@ -25,7 +25,7 @@ from engine.upkeep.prune import Outcome, prune
 from engine.upkeep.retention import PrunePolicy
 from tests.engine.upkeep.kit import NOW, SEARCH_PATH
 
-STORE_MB = int(os.environ.get("TAKEBACK_BENCH_STORE_MB", "1000"))
+STORE_MB = int(os.environ.get("BENCH_STORE_MB", "1000"))
 WORKSPACES = 200
 PACKS = 20
 CHECKPOINTS = 10

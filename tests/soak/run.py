@@ -62,9 +62,7 @@ def judge(town: Town) -> tuple[list[str], int, int]:
     failures = []
     listed = town.listed()
     for name, known in town.acknowledged.items():
-        failures += [
-            f"{name}: {problem}" for problem in missing(town, known.reasons, known.older, listed.get(name, []))
-        ]
+        failures += [f"{name}: {problem}" for problem in missing(town, known, listed.get(name, []))]
     code, out, errors = town.run("prune", "--json")
     if code != 0:
         failures.append(f"the last prune ended with {code}: {errors}{out[-500:]}")
