@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from engine.changes import NO_WRITES, compare_rows, only_at, without_others, written_as_planned
 from engine.checkpoints.capture import Captured, capture
 from engine.checkpoints.diff import change_stats
-from engine.checkpoints.history import Held, Purpose, covering, damage_notes, gap_notes, keep_after, list_held, take
+from engine.checkpoints.history import (
+    Held,
+    Purpose,
+    covering,
+    damage_notes,
+    drop_after,
+    gap_notes,
+    keep_after,
+    list_held,
+    take,
+)
 from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
 from engine.checkpoints.source import is_secret_name
@@ -237,7 +247,12 @@ class Guard:
             {change.path: change.before for change in changes},
             dict(uncaptured),
         )
-        append_record(self._store.layout.ledger(workspace.hash), record)
+        try:
+            append_record(self._store.layout.ledger(workspace.hash), record)
+        except OSError:
+            if found is not None and not ledger.knows_checkpoint(found.checkpoint.id):
+                drop_after(self._store, workspace, found.checkpoint.sequence)  # what is not noted did not happen
+            raise
         return stats
 
     def _stats(self, old: str, new: str, paths: set[str]) -> ChangeStats:
@@ -272,6 +287,8 @@ class Guard:
         found = covering(held, state, running.turn)
         if found is None:
             found = self._take(workspace, state, Purpose(CheckpointKind.TURN, running.reason, running.turn), held)
+        if not self._store.ledger(workspace).knows_checkpoint(found.checkpoint.id):
+            drop_after(self._store, workspace, found.checkpoint.sequence)  # the end came before what it names was noted
         if rows and running.writes:
             with Tree.open(workspace.root) as files:
                 remove_leftovers(files, running.writes)

@@ -223,6 +223,11 @@ def keep_after(store: Store, workspace: Workspace, sequence: int, captured: Capt
     update_refs(store.git, set_to=[(after_ref(workspace.hash, sequence), captured.commit)])
 
 
+def drop_after(store: Store, workspace: Workspace, sequence: int) -> None:
+    """Forget the state after a tool again, of which no ledger tells."""
+    update_refs(store.git, delete=[after_ref(workspace.hash, sequence)])
+
+
 def gap_notes(gaps: Iterable[Gap]) -> tuple[str, ...]:
     """Return a sentence per reason why something is not captured, three names each."""
     by_reason: dict[GapReason, list[Gap]] = {}

@@ -15,7 +15,7 @@ found done.
 import os
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from engine.checkpoints.capture import Captured, capture, look
@@ -50,6 +50,7 @@ from engine.restore.selection import (
     parse_selection,
     refuse_nested,
 )
+from engine.restore.trust import require_ledger
 from engine.store.journal import (
     JournalItem,
     RestoreJournal,
@@ -103,7 +104,7 @@ class Restores:
         held = list_held(self._store, workspace)
         target = get_held(self._store, workspace, held, request.checkpoint_id)
         if not request.everything:
-            self._require_ledger(workspace, held)
+            require_ledger(self._store, workspace, held, target)
         selection = self._selection(workspace, target, request)
         captured = capture(self._store, workspace, self._own(), self._store.ledger(workspace).present())
         items, known = self._items(workspace, request, target, captured, selection)
@@ -120,16 +121,6 @@ class Restores:
             chat=request.chat,
         )
         return Planned(plan, target, captured, held, known)
-
-    def _require_ledger(self, workspace: Workspace, held: Sequence[Held]) -> None:
-        """Refuse to go by a ledger that lacks what the checkpoints say it had."""
-        known = self._store.ledger(workspace).number
-        noted = max(item.ledger_number for item in held)
-        if known < noted:
-            raise StoreDamaged(
-                f"the ledger {self._store.layout.ledger(workspace.hash)} has lost its records from {known + 1} to "
-                f"{noted}, so nothing tells the agent's files from yours; --all restores both"
-            )
 
     def _selection(self, workspace: Workspace, target: Held, request: Request) -> Selection | None:
         nested = [gap.path for gap in target.checkpoint.gaps if gap.reason is GapReason.NESTED_REPOSITORY]

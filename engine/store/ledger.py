@@ -130,6 +130,10 @@ class Ledger:
         wanted = set(turns)
         return [record for record in self.records if isinstance(record, WriteRecord) and record.turn in wanted]
 
+    def knows_checkpoint(self, checkpoint: str) -> bool:
+        """Whether a tool has changed something after this checkpoint, in its turn."""
+        return any(isinstance(record, WriteRecord) and record.checkpoint == checkpoint for record in self.records)
+
     def knows_session(self, session: str) -> bool:
         """Whether a tool of this session has changed something."""
         return any(isinstance(record, WriteRecord) and record.session == session for record in self.records)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.model import CheckpointKind
+from engine.model import CheckpointKind, Limits
 from tests.engine.lab import Lab, paths, snapshot
 
 
@@ -129,3 +129,20 @@ def test_killed_restore_is_finished_by_the_next_start(lab: Lab, point: int) -> N
     assert outcome.safety is not None
     lab.undo_restore(outcome)
     assert lab.read("dir/b") == "two\n"
+
+
+def test_checkpoint_of_what_was_before_a_killed_command_names_the_gaps_of_then(lab: Lab) -> None:
+    lab.limits = Limits(max_file_size_bytes=1000)
+    lab.edit("a", "one\n")
+    lab.edit("big", "x" * 2000)
+    killed(
+        lab,
+        lambda: lab.run(f"python3 -c \"import os; open('a', 'w').write('two'); os.kill({os.getpid()}, 9)\""),
+        lambda _operation, _path: False,
+    )
+    (lab.root / "big").unlink()
+
+    lab.write("b", "bee\n")
+
+    [then] = [taken for taken in lab.checkpoints() if "python3" in taken.reason]
+    assert [gap.path for gap in then.gaps] == ["big"]
