@@ -17,6 +17,7 @@ from engine.checkpoints.scan import blob_oid
 from engine.errors import ToolRefused
 from engine.guard import After, Before, Guard
 from engine.host.files import ContentChanged, Fault, Tree
+from engine.host.leftovers import remove_old_beside
 from engine.host.paths import PathUnsafe, display, resolve_inside
 from engine.model import Entry, EntryKind, ToolCall, ToolResult, Understanding, Verdict, Workspace
 from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths
@@ -104,6 +105,8 @@ class Toolbox:
                 try:
                     _refuse_stopped(signal, tool)
                     apply_edits(tree, edits)
+                    if isinstance(tree, Tree) and not call.guarded:  # no capture sweeps what a killed write left
+                        remove_old_beside(tree, named)
                 finally:
                     after = self._guard.after(call, before, named, only_named=True)
         except _MISTAKES as error:

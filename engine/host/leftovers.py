@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from engine.host.files import TEMP_PREFIX, ContentChanged, Tree
@@ -16,16 +16,20 @@ def remove_leftovers(tree: Tree, paths: Iterable[str]) -> None:
 
     Only call it where no live process of ours is writing to these paths.
     """
+    for path in _beside(tree, paths):
+        with suppress(OSError, PathUnsafe):
+            tree.remove_file(path)
+
+
+def _beside(tree: Tree, paths: Iterable[str]) -> Iterator[str]:
+    """Yield our temporary files in the directories of these paths."""
     for directory in {path.rpartition("/")[0] for path in paths}:
         try:
             names = tree.list(directory)
         except (OSError, PathUnsafe):
             continue
         for name in filter(_TEMPORARY.fullmatch, names):
-            try:
-                tree.remove_file(f"{directory}/{name}" if directory else name)
-            except (OSError, PathUnsafe):
-                continue
+            yield f"{directory}/{name}" if directory else name
 
 
 OLD_S = 3600.0
@@ -37,10 +41,19 @@ def remove_old_leftovers(root: str, paths: Iterable[str]) -> None:
     found = [path for path in paths if _TEMPORARY.fullmatch(path.rpartition("/")[2])]
     if not found:
         return
-    horizon_ns = (time.time() - OLD_S) * 1e9
     with Tree.open(root) as tree:
-        for path in found:
-            with suppress(OSError, PathUnsafe, ContentChanged):
-                signature = tree.signature(path)
-                if signature is not None and signature.mtime_ns < horizon_ns:
-                    tree.remove_file(path, expected=signature)
+        _remove_old(tree, found)
+
+
+def remove_old_beside(tree: Tree, paths: Iterable[str]) -> None:
+    """Remove our old temporary files from the directories of these paths; what cannot be removed stays."""
+    _remove_old(tree, _beside(tree, paths))
+
+
+def _remove_old(tree: Tree, paths: Iterable[str]) -> None:
+    horizon_ns = (time.time() - OLD_S) * 1e9
+    for path in paths:
+        with suppress(OSError, PathUnsafe, ContentChanged):
+            signature = tree.signature(path)
+            if signature is not None and signature.mtime_ns < horizon_ns:
+                tree.remove_file(path, expected=signature)

@@ -5,6 +5,7 @@ import fcntl
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -193,3 +194,16 @@ def test_ledger_that_lost_its_records_tells_nobodys_files_apart(lab: Lab, turns:
     lab.rollback(1)
 
     assert lab.read("a") == "zero\n"
+
+
+def test_write_without_checkpoints_sweeps_what_a_killed_one_left_long_ago_beside_it(lab: Lab) -> None:
+    old = time.time() - OLD_S - 1
+    young = f"dir/{TEMP_PREFIX}fedcba9876543210"
+    for path in (f"dir/{LEFT}", f"elsewhere/{LEFT}", young):
+        lab.edit(path, "half\n")
+        if path != young:
+            os.utime(lab.root / path, (old, old))
+
+    lab.engine.write_file(replace(lab.call(), guarded=False), "dir/a", b"whole\n")
+
+    assert sorted(snapshot(lab.root)) == ["dir", young, "dir/a", "elsewhere", f"elsewhere/{LEFT}"]
