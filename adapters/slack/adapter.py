@@ -90,6 +90,7 @@ class Slack:
             return
         if event is None:
             return
+        self._sender.remember(event)
         async with self._lanes.turn(event.inbound.place):
             event = await threads.settle(event)
             reception = await receive(event.inbound)

@@ -21,8 +21,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.contract import ConnectionFailed, SendFailed
 from adapters.link import Trouble
 
-CALL_S = 20
-"""How long a call may take."""
+CALL_S = 60
+"""How long a call may take, the upload of a file among them."""
 
 SEND_AGAIN_S = 5.0
 """When a reply is tried again that got lost on the way."""
@@ -90,12 +90,17 @@ def send_failure(error: Exception) -> SendFailed:
         return SendFailed("too many messages", retry_after_s=wait_s)
     if not isinstance(error, SlackApiError) or may_pass(error):
         return SendFailed(reason_of(error), retry_after_s=SEND_AGAIN_S)
-    name = error_of(error)
-    if name in _BAD_TOKENS:
+    if error_of(error) in _BAD_TOKENS:
         return SendFailed(_remedy(error), retry_after_s=60.0)
-    if name in _NOT_MEMBER:
-        return SendFailed(f"the app is not in this channel; /invite it there ({name})", retry_after_s=None)
+    if is_outside(error):
+        reason = f"the app is not in this channel; /invite it there ({error_of(error)})"
+        return SendFailed(reason, retry_after_s=None)
     return SendFailed(reason_of(error), retry_after_s=None)
+
+
+def is_outside(error: Exception) -> bool:
+    """Whether the app may not write where it tried to, because it is no member."""
+    return isinstance(error, SlackApiError) and error_of(error) in _NOT_MEMBER
 
 
 def may_pass(error: Exception) -> bool:

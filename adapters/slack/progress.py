@@ -41,6 +41,7 @@ class Message:
         address = self._address
         try:
             if self._ts is None:
+                words |= {"unfurl_links": False, "unfurl_media": False}
                 sent = await self._web.chat_postMessage(channel=address.channel, thread_ts=address.thread, **words)
                 self._ts = str(sent["ts"])
             else:

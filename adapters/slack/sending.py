@@ -4,16 +4,19 @@ import logging
 from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from adapters.contract import Outbound, Part, Reception, SendFailed
 from adapters.pages import Page, apart, divide
 from adapters.replies import Deliveries, Piece, compose, file_name
-from adapters.slack.client import CALL_S, QUIET, REFUSALS, Client, reason_of, send_failure
+from adapters.slack.client import CALL_S, QUIET, REFUSALS, Client, is_outside, reason_of, send_failure
 from adapters.slack.places import Address
 from adapters.slack.reading import Event
 from adapters.slack.rendering import LIMITS, MOST_BLOCKS, ROOM, said, without_buttons
+
+MOST_REMEMBERED = 1000
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +28,7 @@ class Sender:
         self._web = client.web
         self._patient = client.patient
         self._deliveries = Deliveries()
+        self._answer_urls: dict[str, str] = {}
 
     async def send(self, message: Outbound) -> None:
         """Send a reply completely.
@@ -36,7 +40,15 @@ class Sender:
         if address.is_home:
             await self._publish(address, message.parts)
             return
-        await self._deliveries.deliver(message, compose(message, LIMITS), partial(self._send, address))
+        send = partial(self._send, address, self._answer_urls.get(message.reply_to or ""))
+        await self._deliveries.deliver(message, compose(message, LIMITS), send)
+
+    def remember(self, event: Event) -> None:
+        """Keep the way to answer a command that may have been given where the app is no member."""
+        if event.answer_url is not None and event.pressed is None:
+            self._answer_urls[event.inbound.event_id] = event.answer_url
+            if len(self._answer_urls) > MOST_REMEMBERED:
+                del self._answer_urls[next(iter(self._answer_urls))]
 
     async def show(self, event: Event, reception: Reception) -> None:
         """Show at once what became of something: a word to its person, and buttons that have had their use gone.
@@ -61,35 +73,38 @@ class Sender:
         except REFUSALS as error:
             raise send_failure(error) from None
 
-    async def _send(self, address: Address, _number: int, piece: Piece) -> None:
+    async def _send(self, address: Address, answer_url: str | None, _number: int, piece: Piece) -> None:
         try:
-            if piece.file is None:
-                await self._web.chat_postMessage(
-                    channel=address.channel,
-                    thread_ts=address.thread,
-                    # Many a file's name looks like a host's.
-                    unfurl_links=False,
-                    unfurl_media=False,
-                    **said(piece.parts, piece.buttons),
-                )
-            else:
-                name = file_name(piece.file.name)
-                await self._web.files_upload_v2(
-                    channel=address.channel,
-                    thread_ts=address.thread,
-                    filename=name,
-                    title=name,
-                    file=piece.file.content,
-                    snippet_type="diff" if name.endswith(".diff") else None,
-                )
+            await self._send_there(address, piece)
         except REFUSALS as error:
+            # What an app may say where it is no member, it says to this person alone.
+            if is_outside(error) and answer_url is not None and await _answered(answer_url, piece):
+                return
             raise send_failure(error) from None
 
+    async def _send_there(self, address: Address, piece: Piece) -> None:
+        if piece.file is None:
+            await self._web.chat_postMessage(
+                channel=address.channel,
+                thread_ts=address.thread,
+                # Many a file's name looks like a host's.
+                unfurl_links=False,
+                unfurl_media=False,
+                **said(piece.parts, piece.buttons),
+            )
+        else:
+            name = file_name(piece.file.name)
+            await self._web.files_upload_v2(
+                channel=address.channel,
+                thread_ts=address.thread,
+                filename=name,
+                title=name,
+                file=piece.file.content,
+                snippet_type="diff" if name.endswith(".diff") else None,
+            )
+
     async def _tell(self, event: Event, page: Page) -> None:
-        if event.pressed is None and event.answer_url is not None:
-            # A command can be given where the app is no member; then this is the only way.
-            client = AsyncWebhookClient(event.answer_url, timeout=CALL_S, trust_env_in_session=True, logger=QUIET)
-            await client.send(response_type="ephemeral", **said(page))
+        if event.pressed is None and event.answer_url is not None and await _answered(event.answer_url, Piece(page)):
             return
         address = event.address
         await self._patient.chat_postEphemeral(
@@ -104,6 +119,17 @@ class Sender:
             text=str(message.get("text") or ""),
             blocks=without_buttons(message.get("blocks") or ()),
         )
+
+
+async def _answered(url: str, piece: Piece) -> bool:
+    """Say something to whoever gave a command, where they gave it; false where that is not possible."""
+    if piece.file is not None:
+        return False
+    client = AsyncWebhookClient(url, timeout=CALL_S, trust_env_in_session=True, logger=QUIET)
+    with suppress(*REFUSALS):
+        answer = await client.send(response_type="ephemeral", **said(piece.parts, piece.buttons))
+        return answer.status_code == HTTPStatus.OK
+    return False
 
 
 async def _best_effort(call: Awaitable[object]) -> None:

@@ -5,6 +5,7 @@ Slack is asked about a thread that is not known, so that nothing is lost by a re
 
 from dataclasses import replace
 
+import anyio
 from slack_sdk.errors import SlackApiError
 
 from adapters.slack.client import Client, Me, may_pass
@@ -14,7 +15,10 @@ from adapters.slack.reading import Event
 MOST_KNOWN = 5000
 MOST_PAGES = 3
 PAGE = 200
-"""How much of a thread is looked through: as much as fits in the time that Slack gives."""
+"""How much of a thread is looked through."""
+
+LOOK_S = 2.0
+"""How long that may take: Slack waits three seconds for an acknowledgement."""
 
 
 class Threads:
@@ -42,7 +46,9 @@ class Threads:
         if begins or inbound.text.startswith("!"):
             return event
         if address not in self._known:
-            self._learn(address, ours=await self._look(address, address.thread))
+            with anyio.fail_after(LOOK_S):
+                ours = await self._look(address, address.thread)
+            self._learn(address, ours=ours)
         return replace(event, inbound=replace(inbound, addressed=True)) if self._known[address] else event
 
     def _learn(self, address: Address, *, ours: bool) -> None:

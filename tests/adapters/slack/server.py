@@ -225,6 +225,8 @@ class SlackServer:
         except Refusal as refusal:
             self.wrong.append(str(refusal))
             return web.Response(status=400)
+        if request.match_info["name"] not in self.world.answers:
+            return web.Response(status=404, text="expired_url")
         channel, person = self.world.answers[request.match_info["name"]]
         content = {"user": BOT, "text": given["text"], "blocks": given.get("blocks") or [], "only_for": person}
         if given.get("response_type") == "in_channel":

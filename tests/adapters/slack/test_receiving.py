@@ -338,3 +338,43 @@ async def test_a_stale_button_says_so_and_goes(slack, connect, general):
     question = slack.world.shown("C0GEN", parent["ts"])[0]
     assert [block["type"] for block in question["blocks"]] == ["rich_text"]
     assert (messages[0]["text"], messages[0]["only_for"]) == ("too old", "U0ANN")
+
+
+async def test_a_command_is_answered_also_where_the_app_is_no_member(slack, connect):
+    slack.world.channel("C0OUT", "U0ANN", bot=False)
+    async with connect() as far:
+        slack.world.command("U0ANN", "/status", channel="C0OUT")
+        (inbound,) = await far.heard()
+        await far.send("C0OUT", "all is well", reply_to=inbound.event_id)
+        with pytest.raises(SendFailed, match="the app is not in this channel; /invite it there"):
+            await far.send("C0OUT", "out of nothing")
+
+    (told,) = slack.world.shown("C0OUT")
+    assert (told["text"], told["only_for"]) == ("all is well", "U0ANN")
+
+
+async def test_an_answer_address_that_has_gone_out_of_use_is_no_dead_end(slack, connect, general):
+    async def refuse(inbound: Inbound) -> Reception:
+        return Reception("not admitted")
+
+    async with connect() as far:
+        far.answer = refuse
+        slack.world.answer_url = lambda *_: f"{slack.world.base}/response/expired"
+        slack.world.command("U0ANN", "/status", channel=general)
+        (told,) = await slack.until(lambda: slack.world.shown("C0GEN"))
+
+    assert told["only_for"] == "U0ANN"
+    assert slack.called("chat.postEphemeral")
+
+
+async def test_a_notice_waits_as_long_as_slack_asks(slack, connect, general):
+    async def refuse(inbound: Inbound) -> Reception:
+        return Reception("not admitted")
+
+    async with connect() as far:
+        far.answer = refuse
+        slack.fail("chat.postEphemeral", "ratelimited", retry_after=0)
+        message = slack.world.say("U0ANN", f"{NAME} hi", channel=general)
+        await slack.until(lambda: slack.world.shown("C0GEN", message["ts"]))
+
+    assert slack.refused() == ["chat.postEphemeral: ratelimited: "]
