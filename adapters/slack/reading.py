@@ -1,7 +1,7 @@
 """Turns what Slack delivers into messages of the contract, and leaves out what is none.
 
-Left out are the app's own messages and those of other apps, messages without text or file, and everything that Slack
-says about a channel: who comes and goes, what was pinned.
+Left out are messages of other apps, messages without text or file, and everything that Slack says about a channel: who
+comes and goes, what was pinned. The app's own messages do not come here: slack-bolt leaves them out.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -102,7 +102,7 @@ class Reader:
         files = tuple(self._files(message))
         bare, named, leads = without_names(str(message.get("text") or ""), self._me.user)
         text = read(bare)
-        if message["user"] == self._me.user or not (text or files):
+        if not (text or files):
             return None
         ts, thread = str(message["ts"]), _thread(message)
         address = Address(self._me.team, str(event["channel"]), thread)

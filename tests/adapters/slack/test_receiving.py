@@ -131,11 +131,12 @@ async def test_a_thread_of_before_the_start_is_known_by_what_stands_in_it(slack,
     assert sorted(asked) == sorted(parent["ts"] for parent in (named, answered, foreign))
 
 
-async def test_a_thread_that_cannot_be_looked_at_now_comes_again(slack, connect, general):
+@pytest.mark.parametrize("error", ["", "internal_error"])
+async def test_a_thread_that_cannot_be_looked_at_now_comes_again(slack, connect, general, error):
     slack.ack_s = 0.3
     parent = slack.world.write(general, None, {"user": "U0ANN", "text": f"{NAME} begin"})
     async with connect() as far:
-        slack.fail("conversations.replies")
+        slack.fail("conversations.replies", error)
         slack.world.say("U0BEN", "go on", channel=general, thread=parent["ts"])
         await far.heard()
 
@@ -225,6 +226,8 @@ async def test_what_other_programs_and_slack_itself_say_is_left_out(slack, conne
         slack.world.say("U0ANN", "", channel=general)
         linked = slack.world.say("U0ANN", "see https://x.org", channel=general)
         slack.world.change({**linked, "attachments": [{"title": "X"}]}, dict(linked))
+        mine = slack.world.write(general, None, {"user": BOT, "text": "done"})
+        slack.world.edit(mine, "done, and more")
         slack.world.event({"type": "reaction_added", "user": "U0ANN"})
         slack.world.event({"type": "message", "channel": general, "user": "U0ANN", "text": "no time stamp"})
         slack.world.say("U0ANN", "last", channel=general)
@@ -367,14 +370,14 @@ async def test_an_answer_address_that_has_gone_out_of_use_is_no_dead_end(slack, 
     assert slack.called("chat.postEphemeral")
 
 
-async def test_a_notice_waits_as_long_as_slack_asks(slack, connect, general):
+async def test_a_notice_waits_as_long_as_slack_asks(slack, connect):
     async def refuse(inbound: Inbound) -> Reception:
         return Reception("not admitted")
 
     async with connect() as far:
         far.answer = refuse
         slack.fail("chat.postEphemeral", "ratelimited", retry_after=0)
-        message = slack.world.say("U0ANN", f"{NAME} hi", channel=general)
-        await slack.until(lambda: slack.world.shown("C0GEN", message["ts"]))
+        slack.world.say("U0ANN", "hi")
+        await slack.until(lambda: slack.world.shown("D0ANN"))
 
     assert slack.refused() == ["chat.postEphemeral: ratelimited: "]
