@@ -44,6 +44,7 @@ from engine.model import (
 from engine.restore.restores import OwnDirectories, Restores
 from engine.restore.scope import Request
 from engine.restore.selection import parse_selection
+from engine.store.claims import Claims
 from engine.store.layout import Layout, workspace_hash
 from engine.store.opened import Store
 from engine.toolbox import Toolbox
@@ -94,7 +95,7 @@ class Engine:
         before_git: called with the arguments before each git process (fault injection).
         file_fault: called before each operation that changes a workspace file (fault injection).
 
-    ``upkeep`` shows, prunes, clears and verifies the store. ``outputs`` holds whole outputs of commands for a while.
+    ``upkeep`` looks after the store, ``outputs`` keeps whole outputs of commands, ``claims`` keep whole turns apart.
     """
 
     def __init__(  # noqa: PLR0913 - what it must not find out for itself
@@ -117,13 +118,13 @@ class Engine:
         runner = Git(layout.store, executable=git, search_path=search_path, timeout_s=git_timeout_s, before=before_git)
         lock = lock_path or os.path.join(os.path.dirname(layout.base), ".checkpoints.lock")
         self._store = Store(layout, runner, lock, lock_wait_s)
-        own = OwnDirectories([os.path.dirname(lock) if lock_path is None else layout.base, layout.base])
-        self._own = own
+        self._own = own = OwnDirectories([os.path.dirname(lock) if lock_path is None else layout.base, layout.base])
         self._restores = Restores(self._store, own, file_fault)
         self._guard = Guard(self._store, own, self._restores)
         self.upkeep = Keeper(self._store)
         self._backends = Backends(os.path.join(os.path.dirname(lock), "backends"), client_env or command_env)
         self.outputs = Outputs(os.path.join(os.path.dirname(lock), "outputs"))
+        self.claims = Claims(os.path.join(os.path.dirname(lock), "writers"))
         self._toolbox = Toolbox(self._guard, user_home, command_env, self._backends, self.outputs, file_fault)
 
     def close(self) -> None:

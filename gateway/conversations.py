@@ -16,8 +16,9 @@ from gateway.agents.base import Agent
 from gateway.agents.receiving import Receiving, title
 from gateway.approvals import Policy
 from gateway.chats import Handled, Manner
-from gateway.commands.base import CommandContext, Declined, Outcome
+from gateway.commands.base import CommandContext, Declined, Order, Outcome
 from gateway.commands.failures import sentence
+from gateway.neighbours import Neighbours
 from gateway.offload import Offload
 from gateway.render import Reply, say
 from gateway.router import Ignored, Mistyped, Routed, ToAgent, ToCommand, route
@@ -53,6 +54,7 @@ class Services:
     offload: Offload
     runner: TurnRunner
     writers: Writers
+    neighbours: Neighbours
     workspaces: Workspaces
     agents: Mapping[str, Agent]
     waiting: Callable[[Place], int]
@@ -66,6 +68,7 @@ class Conversations:
         self._offload = services.offload
         self._runner = services.runner
         self._writers = services.writers
+        self._neighbours = services.neighbours
         self._workspaces = services.workspaces
         self._agents = services.agents
         self._waiting = services.waiting
@@ -116,6 +119,12 @@ class Conversations:
         if command.command.admin_only and received.role is not Role.ADMIN:
             return Outcome((say(f"/{command.command.name} is for admins alone."),))
         try:
+            if command.invocation.order is not Order.IMMEDIATE:
+                await self._neighbours.settle()
+            if command.invocation.order is Order.ALONE:
+                await self._neighbours.wait_for_turn(session)
+                # What was waited for, or settled, has moved the session's head.
+                session = await self._enter(received.inbound.place)
             return await command.invocation.run(self._context(received, session))
         except EngineError as error:
             return Outcome((say(sentence(error)),))
@@ -138,6 +147,7 @@ class Conversations:
         )
 
     async def _turn(self, received: Received, session: Session, text: str, replies: tuple[Outbound, ...]) -> Handled:
+        await self._neighbours.settle()
         opened = await self._workspaces.open(session.workspace)
         if opened.workspace is None:
             return Handled((*replies, _answer(received.inbound, say(opened.problem))))

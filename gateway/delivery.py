@@ -69,6 +69,10 @@ class Delivery:
         self._idle = anyio.Event()
         self._idle.set()
 
+    def serves(self, adapter: str) -> bool:
+        """Whether replies to a platform are sent by this process."""
+        return adapter in self._adapters
+
     async def post(self, message: Outbound, *, inbox_id: int | None = None) -> None:
         """Store a reply and have it sent; durable once this returns."""
         await self._outbox.put(message, inbox_id=inbox_id)

@@ -33,6 +33,7 @@ from engine.model import (
 if TYPE_CHECKING:
     # Whoever makes the engine has imported it; asking for a list of commands does not need git.
     from engine.api import Engine, PrunePolicy, PruneReport, StoreStatus
+    from engine.store.claims import Claim
 
 T = TypeVar("T")
 
@@ -64,6 +65,10 @@ class Offload:
     async def availability(self) -> str | None:
         """Say why git cannot be used, ``None`` when it can."""
         return await self._read(self._engine.availability)
+
+    def claim(self, root: str, holder: str) -> "SharedClaim":
+        """Return what has to be taken to be the only writer below a root, also between processes."""
+        return SharedClaim(self._engine.claims.make(root, holder), self._stops)
 
     async def understand(self, workspace: Workspace, command: str) -> Understanding:
         """Say what a command would do, without running it."""
@@ -213,6 +218,26 @@ class Offload:
         # The place in line comes first: a waiting caller holds no thread.
         async with lock:
             return await in_thread(work, self._writers)
+
+
+class SharedClaim:
+    """A claim to a workspace, for async callers; it waits for no other call."""
+
+    def __init__(self, claim: "Claim", limiter: CapacityLimiter) -> None:
+        self._claim = claim
+        self._limiter = limiter
+
+    async def take(self) -> str | None:
+        """Take it without waiting; return who is in the way, ``None`` when it is taken."""
+        return await in_thread(self._claim.take, self._limiter)
+
+    async def give_back(self) -> None:
+        """Let the next one write."""
+        await in_thread(self._claim.give_back, self._limiter)
+
+    async def find_holder(self) -> str | None:
+        """Return who writes there now."""
+        return await in_thread(self._claim.find_holder, self._limiter)
 
 
 async def in_thread(work: Callable[[], T], limiter: CapacityLimiter) -> T:

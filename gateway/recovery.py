@@ -6,7 +6,7 @@ Open messages and replies are taken over. Each chat is told in the same transact
 
 from collections.abc import Collection
 
-from gateway.commands.settling import OpenWorkspace, settle_restores
+from gateway.commands.settling import OpenWorkspace, Settled, settle_restores
 from gateway.offload import Offload
 from gateway.state.memory import Memory
 from gateway.state.takeover import TakenOver
@@ -20,10 +20,15 @@ async def recover(
     To be called before the hub and the delivery run. What is taken over they find by themselves.
     """
     for settled in await settle_restores(memory, engine, open_workspace):
-        event_id = None if settled.inbox_id is None else await memory.inbox.event_of(settled.inbox_id)
-        message = settled.reply.to(settled.place, event_id)
-        if settled.inbox_id is None or settled.goes_on:
-            await memory.outbox.put(message)
-        else:
-            await memory.inbox.done(settled.inbox_id, (message,))
+        await tell(memory, settled)
     return await memory.takeover.run(adapters)
+
+
+async def tell(memory: Memory, settled: Settled) -> None:
+    """Store what a chat is told of a restore that was interrupted."""
+    event_id = None if settled.inbox_id is None else await memory.inbox.event_of(settled.inbox_id)
+    message = settled.reply.to(settled.place, event_id)
+    if settled.inbox_id is None or settled.goes_on:
+        await memory.outbox.put(message)
+    else:
+        await memory.inbox.done(settled.inbox_id, (message,))

@@ -31,6 +31,7 @@ from gateway.health import Health, Probe
 from gateway.housekeeping import Housekeeping, Tidying
 from gateway.logs import hidden
 from gateway.measures import Levels, Note, unnoted
+from gateway.neighbours import Neighbours
 from gateway.offload import Offload
 from gateway.recovery import recover
 from gateway.state.buttons import KEPT
@@ -142,13 +143,15 @@ class _Run:
         self._delivery = Delivery(memory.outbox, service.adapters, clock=service.clock, note=note)
         self._connections = Connections(service.adapters, persistent=service.stays, backoff=service.backoff, note=note)
         self._health = Health(self._probes(offload), hide=lambda text: hidden(text, service.secrets))
-        writers = Writers()
-        self._runner = runner = TurnRunner(memory, offload, self._delivery, writers, note=note)
+        writers = Writers(offload.claim)
+        neighbours = Neighbours(memory, offload, serves=self._delivery.serves, wake=self._delivery.wake)
+        self._runner = runner = TurnRunner(memory, offload, self._delivery, writers, neighbours, note=note)
         services = Services(
             memory=memory,
             offload=offload,
             runner=runner,
             writers=writers,
+            neighbours=neighbours,
             workspaces=service.open_workspaces(offload),
             agents=service.agents,
             waiting=self._waiting,

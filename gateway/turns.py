@@ -19,6 +19,7 @@ from gateway.approvals import BY_DEFAULT, Approvals, Asker, Gate, Policy
 from gateway.delivery import Delivery
 from gateway.history import Histories
 from gateway.measures import Note, TurnEnded, unnoted
+from gateway.neighbours import Neighbours
 from gateway.offload import Offload
 from gateway.receipts import receipt
 from gateway.render import Reply, say
@@ -89,6 +90,7 @@ class TurnRunner:
         offload: Offload,
         delivery: Delivery,
         writers: Writers,
+        neighbours: Neighbours,
         *,
         max_turns: int = MAX_TURNS,
         note: Note = unnoted,
@@ -101,6 +103,7 @@ class TurnRunner:
         self._note = note
         self._approvals = Approvals(memory, delivery)
         self._histories = Histories(memory)
+        self._neighbours = neighbours
         self._running: dict[Place, _Running] = {}
 
     def running(self, place: Place) -> Turn | None:
@@ -133,6 +136,9 @@ class TurnRunner:
                     await self._begun(request, running, slot)
             if running.turn is None and running.stopped:
                 await self._answer(request, say("⏹ Stopped before it began."))
+        except EngineError as error:
+            # Of what runs in there only the claim to the workspace lets one out.
+            await self._answer(request, say(f"✖ {error}"))
         finally:
             del self._running[place]
             running.ended.set()
@@ -153,13 +159,10 @@ class TurnRunner:
         return True
 
     async def _begun(self, request: TurnRequest, running: _Running, slot: Slot) -> None:
-        inbox_id = request.received.id
         try:
             # Shielded: a stop must find either no turn at all or one it can end.
             with anyio.CancelScope(shield=True):
-                running.turn = turn = await self._memory.turns.begin(
-                    request.session.id, request.text, inbox_id=inbox_id
-                )
+                running.turn = turn = await self._begin(request)
                 running.began = anyio.current_time()
         except TurnRunning:
             await self._answer(request, say("busy: another Takeback process runs a turn in this chat."))
@@ -175,6 +178,15 @@ class TurnRunner:
         toolbox.close()
         with anyio.CancelScope(shield=True):
             await self._finish(request, turn, state, replies)
+
+    async def _begin(self, request: TurnRequest) -> Turn:
+        begin = partial(self._memory.turns.begin, request.session.id, request.text, inbox_id=request.received.id)
+        try:
+            return await begin()
+        except TurnRunning:
+            # The process that ran it may have died while this one waited for the workspace.
+            await self._neighbours.interrupt_turns()
+            return await begin()
 
     async def _watched(self, request: TurnRequest, turn: Turn, toolbox: Toolbox) -> tuple[TurnState, tuple[Reply, ...]]:
         """Let the agent answer; when that is cancelled, have the engine end what a tool is doing just then."""

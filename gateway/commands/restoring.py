@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from engine.errors import EngineError
 from engine.model import RestorePlan, RestoreReport
 from gateway.commands.alignment import head_note
-from gateway.commands.base import CommandContext
+from gateway.commands.base import CommandContext, Declined
 from gateway.reports import Moved, note_for_agent, report_of
 from gateway.state.errors import StateError, UnknownRestore
 from gateway.state.memory import Memory
@@ -51,11 +51,13 @@ async def restore(context: CommandContext, plan: RestorePlan, move: Move) -> tup
 
     Raises:
         WorkspaceBusy: another chat's turn is at work in the workspace; nothing was changed.
+        Declined: the conversation went on in another process meanwhile; nothing was changed.
         EngineError: nothing was changed, neither files nor conversation.
     """
     place = context.place
     holder = f"the {place.adapter} chat {place.chat}"
     async with context.writers.hold(plan.workspace.root, holder, wait_s=MOMENT_S):
+        await _same_head(context)
         if not plan.effective and move.new_head == context.session.head:
             # Nothing moves at all; written down, it would stand between a redo and the restore that is meant.
             return report_of(plan), Moved()
@@ -94,6 +96,15 @@ async def complete(memory: Memory, token: str, report: RestoreReport | None) -> 
     if follows and not row.head_moved:
         return Moved(problem="it had gone on meanwhile")
     return moved
+
+
+async def _same_head(context: CommandContext) -> None:
+    """Check that the conversation stands where it stood when the plan was made; no turn of it begins from here on."""
+    now = await context.memory.sessions.get(context.session.id)
+    if now.head != context.session.head:
+        raise Declined(
+            "The conversation went on in another Takeback process meanwhile. Nothing was changed; ask again."
+        )
 
 
 async def _plan(context: CommandContext, move: Move, token: str, checkpoint_id: str | None) -> None:

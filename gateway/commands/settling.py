@@ -1,6 +1,6 @@
 """Bringing restores that a crash cut off to their end: files by the engine's journal, then the conversation."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 
 from adapters.contract import Part, Place
@@ -38,14 +38,17 @@ class Settled:
     goes_on: bool = False
 
 
-async def settle_restores(memory: Memory, engine: Offload, open_workspace: OpenWorkspace) -> list[Settled]:
+async def settle_restores(
+    memory: Memory, engine: Offload, open_workspace: OpenWorkspace, *, but: Collection[str] = ()
+) -> list[Settled]:
     """Finish every restore that a dead process left planned, and return what is to be said of them.
 
     One that had changed nothing is given up in silence: its message is handled again. One whose workspace or store
-    cannot be used now stays planned, and its chat is told; the next start tries again.
+    cannot be used now stays planned, and its chat is told; the next start tries again. Those with the tokens ``but``
+    are left alone.
     """
     settled = []
-    for restore in await memory.restores.planned():
+    for restore in (restore for restore in await memory.restores.planned() if restore.token not in but):
         reply = await _settle(memory, engine, open_workspace, restore)
         if reply is not None:
             goes_on = restore.inbox_id is not None and await memory.restores.retry_of(restore.inbox_id) is not None

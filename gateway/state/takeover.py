@@ -1,12 +1,14 @@
 """What a dead process left behind, taken over at the next start: nothing runs twice, nothing is forgotten.
 
+Its running turns alone are settled earlier where another process lives and is asked for something.
+
 A message that was stored and never begun is handled as if it had just come. A turn that was running is stored as
 interrupted, its questions to people as closed. A message that had been begun and left no trace (no turn, no restore, no
 session, no answer to a question) is handled again, at most `MAX_ATTEMPTS` times in all, and so is one that had taken
 back a turn to run it again and had not come to that. Rows of live processes are never touched.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from adapters.contract import Outbound, Part, Place
@@ -22,6 +24,10 @@ MAX_ATTEMPTS = 2
 
 INTERRUPTED = (
     "⏸ Takeback was ended during this turn, and has started again. The turn is not run again by itself: "
+    "/retry runs it anew, /undo takes it back."
+)
+ENDED = (
+    "⏸ The Takeback process that ran this turn has ended. The turn is not run again by itself: "
     "/retry runs it anew, /undo takes it back."
 )
 CARRIED_OUT = (
@@ -58,13 +64,29 @@ class Takeover:
         """
         living = await self._instance.living()
         async with self._database.transaction() as tx:
-            turns = await self._interrupt_turns(tx, living)
+            turns = len(await self._interrupt_turns(tx, living, INTERRUPTED))
             given_up = await self._settle_begun(tx, living)
             messages = await self._own(tx, _OPEN_MESSAGES, _OWN_MESSAGE, living, adapters)
             replies = await self._own(tx, _OPEN_REPLIES, _OWN_REPLY, living, adapters)
         return TakenOver(turns, messages, replies, given_up)
 
-    async def _interrupt_turns(self, tx: Transaction, living: Collection[str]) -> int:
+    async def left_by_dead(self) -> bool:
+        """Whether a dead process left a turn running or a restore planned."""
+        rows = await self._database.fetch_all(_UNDER_WAY, self._instance.id)
+        return bool(rows) and not {row["owner"] for row in rows} <= await self._instance.living()
+
+    async def interrupt(self, serves: Callable[[str], bool]) -> list[Place]:
+        """Store the turns of dead processes as interrupted while this one goes on; return the chats that were told.
+
+        ``serves`` says whether replies to a platform are sent here; those of others wait for a start that takes over.
+        """
+        living = await self._instance.living()
+        async with self._database.transaction() as tx:
+            return await self._interrupt_turns(tx, living, ENDED, serves)
+
+    async def _interrupt_turns(
+        self, tx: Transaction, living: Collection[str], words: str, serves: Callable[[str], bool] | None = None
+    ) -> list[Place]:
         rows = await _dead(
             tx,
             "SELECT t.id, t.owner, t.inbox_id, c.adapter, c.chat, i.event_id FROM turns t"
@@ -78,8 +100,9 @@ class Takeover:
                 *(to_text(self._clock()), row["id"]),
             )
             await close(tx, row["id"], self._clock())
-            await self._tell(tx, row, row["inbox_id"], INTERRUPTED)
-        return len(rows)
+            owner = self._instance.id if serves is not None and serves(row["adapter"]) else None
+            await self._tell(tx, row, row["inbox_id"], words, owner=owner)
+        return [Place(row["adapter"], row["chat"]) for row in rows]
 
     async def _settle_begun(self, tx: Transaction, living: Collection[str]) -> int:
         rows = await _dead(
@@ -105,12 +128,17 @@ class Takeover:
                 await tx.execute("UPDATE inbox SET state = 'new' WHERE id = ?", row["id"])
         return given_up
 
-    async def _tell(self, tx: Transaction, row: Row, inbox_id: int | None, words: str | None) -> None:
-        """Answer a message and mark it as dealt with. The answer is still the dead owner's, as is all that it left."""
+    async def _tell(
+        self, tx: Transaction, row: Row, inbox_id: int | None, words: str | None, *, owner: str | None = None
+    ) -> None:
+        """Answer a message and mark it as dealt with.
+
+        Without an ``owner`` the answer is still the dead one's, as is all that it left.
+        """
         now = self._clock()
         if words is not None:
             message = Outbound(Place(row["adapter"], row["chat"]), (Part(words),), reply_to=row["event_id"])
-            await put(tx, message, inbox_id=inbox_id, owner=row["owner"], now=now)
+            await put(tx, message, inbox_id=inbox_id, owner=owner or row["owner"], now=now)
         if inbox_id is not None:
             await finish(tx, inbox_id, now)
 
@@ -124,6 +152,10 @@ class Takeover:
         return len(mine)
 
 
+_UNDER_WAY = """
+    SELECT owner FROM turns WHERE state = 'running' AND owner <> ?1
+    UNION SELECT owner FROM restores WHERE state = 'planned' AND owner <> ?1
+"""
 _OPEN_MESSAGES = "SELECT id, owner, adapter FROM inbox WHERE state = 'new'"
 _OWN_MESSAGE = "UPDATE inbox SET owner = ? WHERE id = ?"
 _OPEN_REPLIES = "SELECT id, owner, adapter FROM outbox WHERE state = 'pending'"

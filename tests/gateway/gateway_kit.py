@@ -16,6 +16,7 @@ from engine.model import Workspace
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
 from gateway.delivery import Delivery
+from gateway.neighbours import Neighbours
 from gateway.offload import Offload
 from gateway.state.memory import Memory, open_memory
 from gateway.state.sessions import Session
@@ -98,8 +99,9 @@ async def open_office(home: Path, *, git: str | None = None, max_turns: int = 4)
     async with open_memory(str(home)) as memory, anyio.create_task_group() as group:
         offload = Offload(engine)
         delivery = Delivery(memory.outbox, [platform])
-        writers = Writers(said_after_s=0.0)
-        runner = TurnRunner(memory, offload, delivery, writers, max_turns=max_turns)
+        writers = Writers(offload.claim, said_after_s=0.0)
+        neighbours = Neighbours(memory, offload, serves=delivery.serves, wake=delivery.wake)
+        runner = TurnRunner(memory, offload, delivery, writers, neighbours, max_turns=max_turns)
         await group.start(delivery.run)
         yield Office(home, memory, engine, offload, delivery, platform, writers, runner, group)
         with anyio.fail_after(30):

@@ -1,8 +1,13 @@
 """One writer at a time in a workspace, whoever asks, in the order they came."""
 
+from pathlib import Path
+
 import anyio
 import pytest
+from anyio import CapacityLimiter
 
+from engine.store.claims import Claims
+from gateway.offload import SharedClaim
 from gateway.writers import WorkspaceBusy, Writers
 
 
@@ -130,3 +135,21 @@ async def test_a_short_wait_is_not_worth_a_word():
         second.may_end.set()
 
     assert second.told == []
+
+
+async def test_writers_of_two_processes_have_one_writer_and_who_gives_up_lets_go(tmp_path: Path):
+    claims = Claims(str(tmp_path))
+
+    def claim(root: str, holder: str) -> SharedClaim:
+        return SharedClaim(claims.make(root, holder), CapacityLimiter(1))
+
+    ours, theirs = Writers(claim), Writers(claim)
+    async with ours.hold("/w", "the slack chat C1"):
+        with pytest.raises(WorkspaceBusy, match=r"process \d+ \(the slack chat C1, since .*\) is at work"):
+            async with theirs.hold("/w", "B", wait_s=0.0):
+                pass
+        async with theirs.hold("/x", "B", wait_s=0.0):
+            assert theirs.holder("/x") == "B"
+
+    async with theirs.hold("/w", "B", wait_s=0.0):
+        assert theirs.holder("/w") == "B"

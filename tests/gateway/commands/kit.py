@@ -23,6 +23,7 @@ from gateway.config.settings import Settings
 from gateway.conversations import Conversations, Services, Wishes
 from gateway.delivery import Delivery
 from gateway.door import Door
+from gateway.neighbours import Neighbours
 from gateway.offload import Offload
 from gateway.recovery import recover
 from gateway.state.memory import Memory, open_memory
@@ -178,7 +179,8 @@ async def running_gateway(
         offload = Offload(engine)
         platform = Platform()
         delivery = Delivery(memory.outbox, [platform])
-        writers = Writers()
+        writers = Writers(offload.claim)
+        neighbours = Neighbours(memory, offload, serves=delivery.serves, wake=delivery.wake)
 
         def waiting(place: Place) -> int:
             return hub.waiting(place)
@@ -186,8 +188,9 @@ async def running_gateway(
         services = Services(
             memory=memory,
             offload=offload,
-            runner=TurnRunner(memory, offload, delivery, writers),
+            runner=TurnRunner(memory, offload, delivery, writers, neighbours),
             writers=writers,
+            neighbours=neighbours,
             workspaces=Workspaces(settings, offload, settings.default_workspace or next(iter(settings.workspaces))),
             agents=agents or {DirectAgent.kind: DirectAgent()},
             waiting=waiting,
