@@ -29,7 +29,7 @@ LOOK_S = 0.05
 
 @dataclass
 class LocalSlack:
-    """The running program. What Ann can read is asked of it again and again until it is there."""
+    """The running program. What the person can read is asked of it again and again until it is there."""
 
     base: str
     session: ClientSession
@@ -39,23 +39,23 @@ class LocalSlack:
         return f"{self.base}/api"
 
     async def say(self, text: str, *, channel: str = CHANNEL, thread: str | None = None) -> dict[str, Any]:
-        """Let Ann write."""
+        """Let the person write."""
         given = {"channel": channel, "user": ANN, "text": text, **({"thread_ts": thread} if thread else {})}
         return dict((await self._act("message", given))["message"])
 
     async def command(self, command: str, text: str = "", *, channel: str = CHANNEL) -> None:
-        """Let Ann give a slash command."""
+        """Let the person give a slash command."""
         await self._act("command", {"channel": channel, "user": ANN, "command": command, "text": text})
 
     async def press(self, label: str, message: dict[str, Any]) -> None:
-        """Let Ann press a button."""
+        """Let the person press a button."""
         button = next(button for button in buttons(message) if button["text"]["text"] == label)
         await self._act(
             "interact", {"channel": message["channel"], "messageTs": message["ts"], "user": ANN, "action": button}
         )
 
     async def open_home(self) -> None:
-        """Let Ann open the app's page."""
+        """Let the person open the app's page."""
         await self._act("open-home", {"user": ANN})
 
     async def written(self, channel: str = CHANNEL, thread: str | None = None) -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ class LocalSlack:
                 await anyio.sleep(0.05)
 
     async def until_published(self) -> str:
-        """Wait until the app shows something on Ann's page, and return its words."""
+        """Wait until the app shows something on the person's page, and return its words."""
         with anyio.fail_after(PATIENCE_S):
             while True:
                 calls = [entry["detail"] for entry in await self.log() if entry["summary"] == "views.publish"]

@@ -15,7 +15,7 @@ from tests.adapters.slack.world import buttons_of
 
 
 class SlackScene:
-    """Ann and her direct messages."""
+    """A person and their direct messages."""
 
     def __init__(self, slack: SlackServer, adapter: Any) -> None:
         self.adapter = adapter

@@ -1,6 +1,7 @@
 """A whole job over Telegram, played once: the real program, one person, and an operator at the machine.
 
-Ann is admitted by a code, has the agent work, looks at lists and diffs, and takes things back by buttons; meanwhile
+They are admitted by a code, has the agent work, looks at lists and diffs, and takes things back by buttons;
+meanwhile
 the store is pruned, and the program is killed in the middle of a turn and started again.
 """
 
@@ -41,7 +42,7 @@ class Job:
 
     def __post_init__(self) -> None:
         self.app = self.base / "code" / "app"
-        self.ann = self.api.world.person(ANN, "Ann")
+        self.ann = self.api.world.person(ANN, "You")
 
     @property
     def environment(self) -> dict[str, str]:
@@ -99,13 +100,13 @@ class Job:
             self.log = errors.read_text()
 
     async def ask(self, text: str) -> str:
-        """Let Ann write, and wait for what comes of it."""
+        """Let the person write, and wait for what comes of it."""
         count = len(self.api.world.shown(ANN))
         self.api.world.say(self.ann, text)
         return await self.answer(count)
 
     async def press(self, label: str) -> str:
-        """Let Ann press a button, and wait for what comes of it."""
+        """Let the person press a button, and wait for what comes of it."""
         count = len(self.api.world.shown(ANN))
         query = self.api.world.press(self.ann, label)
         await self.api.until(lambda: query in self.api.world.answers)
@@ -149,7 +150,7 @@ async def play(job: Job) -> None:
 
 
 def transcript(job: Job) -> str:
-    """What Ann saw, and what the operator typed, as text."""
+    """What the person saw, and what the operator typed, as text."""
     lines: list[str] = []
     for event in job.api.world.story:
         match event["kind"]:

@@ -13,7 +13,7 @@ from tests.adapters.telegram.conftest import make_adapter
 
 
 class TelegramScene:
-    """Ann and her private chat."""
+    """A person and their private chat."""
 
     def __init__(self, api: BotApi, adapter: Any) -> None:
         self.adapter = adapter
