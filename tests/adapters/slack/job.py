@@ -1,8 +1,7 @@
 """A whole job over Slack, played once: the real program, one person, and an operator at the machine.
 
-They are admitted by a code, has the agent work in a thread, looks at a list and a diff, and takes things back by
-a button
-and by a command; the program is killed in the middle of a turn and started again.
+A person is admitted by a code, has the agent work in a thread, looks at a list and a diff, and takes things back by a
+button and by a command; the program is killed in the middle of a turn and started again.
 """
 
 import os

@@ -1,8 +1,7 @@
 """A whole job over Telegram, played once: the real program, one person, and an operator at the machine.
 
-They are admitted by a code, has the agent work, looks at lists and diffs, and takes things back by buttons;
-meanwhile
-the store is pruned, and the program is killed in the middle of a turn and started again.
+A person is admitted by a code, has the agent work, looks at lists and diffs, and takes things back by buttons. The
+store is pruned meanwhile, and the program is killed in the middle of a turn and started again.
 """
 
 import os
