@@ -59,7 +59,10 @@ async def restore(context: CommandContext, plan: RestorePlan, move: Move) -> tup
     async with context.writers.hold(plan.workspace.root, holder, wait_s=MOMENT_S):
         await _same_head(context)
         if not plan.effective and move.new_head == context.session.head:
-            # Nothing moves at all; written down, it would stand between a redo and the restore that is meant.
+            # Nothing moves at all; written down, it would stand between a redo and the restore that is meant. A redo
+            # itself is written down, so that the next one means the restore before.
+            if move.undoes is not None:
+                await move_conversation(context, move)
             return report_of(plan), Moved()
         await _plan(context, move, plan.token, plan.target.id)
         report = await _apply(context, plan)

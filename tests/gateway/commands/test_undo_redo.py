@@ -237,6 +237,20 @@ async def test_restore_that_moves_nothing_does_not_stand_before_the_one_to_redo(
     assert (app / "app.py").read_bytes() == b"1\n"
 
 
+async def test_redo_that_changes_nothing_lets_the_next_one_mean_the_restore_before(chat: Chat, app: Path) -> None:
+    await chat.say("$ echo agent > app.py; echo agent > new.py")
+    await chat.say("/rollback")
+    await chat.say("/rollback 1 app.py")
+    await chat.say("/rollback 1 new.py")
+    (app / "new.py").write_text("agent\n")
+    assert "No file had to be changed." in (await chat.say("/redo")).text
+
+    await chat.say("/redo")
+
+    assert tree_of(app) == {"app.py": b"agent\n", "new.py": b"agent\n", "notes.md": b"mine\n"}
+    assert (await chat.say("/redo")).text == "There is nothing to redo: no restore of this session stands."
+
+
 async def test_going_back_to_an_abandoned_branch_says_what_went_and_what_came(chat: Chat, app: Path) -> None:
     await write(chat, 1, 2)
     head = await chat.head()
