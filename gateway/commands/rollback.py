@@ -78,7 +78,7 @@ class Preview:
                 Part(command, Style.CODE),
                 Part(f" would be refused: {sentence(refusal).removeprefix(REFUSED)}\n"),
             )
-        return planned_parts(plan, command)
+        return (*planned_parts(plan, command), Part(_also_of(context, plan, "Would also take back")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +100,25 @@ class GoBack:
         plan = await plan_rollback(context, workspace, named, self.paths, everything=self.everything)
         report, moved = await restore(context, plan, await self._move(context, named.checkpoint))
         again = everything_command(f"/rollback {named.again}", report, self.paths)
-        ending = "The conversation stays as it is; the agent is told. /redo undoes this.\n" if self.paths else ""
+        ending = _also_of(context, plan, "Also took back")
+        ending += "The conversation stays as it is; the agent is told. /redo undoes this.\n" if self.paths else ""
         return Outcome((restored_reply(report, again, moved, ending=ending),))
 
     async def _move(self, context: CommandContext, checkpoint: Checkpoint) -> Move:
         if self.paths:
             return Move(RestoreKind.FILES, context.session.head)
         return Move(RestoreKind.ROLLBACK, await head_for(context.memory, context.session, checkpoint))
+
+
+def _also_of(context: CommandContext, plan: RestorePlan, did: str) -> str:
+    """Say whose changes go besides those of this chat, where the checkpoint is another chat's."""
+    own, turn = turn_ref(context.session, 0).chat, plan.target.turn
+    if turn is None or turn.chat == own or plan.full or not plan.effective:
+        return ""
+    return (
+        f"⚠ {did} what {name(turn.chat)} changed there since, as this is a checkpoint of that chat; "
+        "its conversation stays as it is.\n"
+    )
 
 
 async def _list_has_changed(context: CommandContext, workspace: Workspace) -> bool:

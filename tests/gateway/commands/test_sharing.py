@@ -114,3 +114,21 @@ async def test_redo_never_takes_back_what_another_chat_did_since(gateway: Gatewa
 
     assert tree_of(app) == {"app.py": b"bob\n", "bob.txt": b"bob\n", "notes.md": b"mine\n"}
     assert "app.py (written by test:bob; the same lines were changed on both sides)" in said.text
+
+
+async def test_going_back_to_another_chats_checkpoint_says_whose_changes_go(gateway: Gateway, app: Path) -> None:
+    ann, bob = gateway.chat("ann"), gateway.chat("bob")
+    await ann.say("/write ann.txt\nann\n")
+    await bob.say("/write bob.txt\nbob\n")
+    await ann.say("/rollback")
+    what = "what test:bob changed there since, as this is a checkpoint of that chat; its conversation stays as it is."
+
+    previewed = await ann.say("/rollback diff 1")
+    restored = await ann.say("/rollback 1")
+
+    assert previewed.lines[-1] == f"⚠ Would also take back {what}"
+    assert f"⚠ Also took back {what}" in restored.lines
+    assert (app / "ann.txt").exists()
+    assert not (app / "bob.txt").exists()
+    assert await bob.head() is not None
+    assert "Also took back" not in (await ann.say("/rollback 2")).text
