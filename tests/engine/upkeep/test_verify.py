@@ -73,6 +73,21 @@ def test_no_store_is_healthy_and_none_is_made(kit: Kit):
     assert not (kit.home / "takeback").exists()
 
 
+def test_checkpoint_that_a_chat_drops_meanwhile_is_no_damage(kit: Kit):
+    app, _other = fill(kit)
+    pattern = f"refs/takeback/{app.hash}/checkpoints"
+    oldest = kit.store.git.run(["for-each-ref", "--count=1", "--format=%(refname)", pattern]).decode().strip()
+
+    def drop(_step: Step) -> None:
+        kit.store.git.run(["update-ref", "-d", oldest])
+
+    report = verify(kit.store, progress=drop)
+
+    assert report.healthy
+    assert report.findings == ()
+    assert len(kit.ids(app)) == 2
+
+
 def test_verification_changes_nothing(kit: Kit):
     fill(kit)
     before = snapshot(kit)
