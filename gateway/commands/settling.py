@@ -17,10 +17,10 @@ from gateway.state.restores import Restore
 OpenWorkspace = Callable[[str], Awaitable[Workspace]]
 """Opens the workspace of a root that a session was bound to."""
 
-_FINISHED = "The gateway was restarted in the middle of this restore; it is finished now.\n"
-_UNFINISHED = "The gateway was restarted in the middle of this restore, which cannot be finished yet. "
+_FINISHED = "Takeback was ended in the middle of this restore; it is finished now.\n"
+_UNFINISHED = "Takeback was ended in the middle of this restore, which cannot be finished yet. "
 _NOTHING_DONE = (
-    "The gateway was restarted before this restore changed anything. Files and conversation are as they were; "
+    "Takeback was ended before this restore changed anything. Files and conversation are as they were; "
     "ask again if you still want it."
 )
 

@@ -103,7 +103,7 @@ async def test_crash_after_the_files_moves_the_conversation_at_the_next_start(ho
 
         assert await gateway.chat().head() is None
     assert tree_of(app) == {"app.py": b"one\ntwo\n", "notes.md": b"mine\n"}
-    assert said.lines[0] == "The gateway was restarted in the middle of this restore; it is finished now."
+    assert said.lines[0] == "Takeback was ended in the middle of this restore; it is finished now."
     assert said.lines[1].startswith("✅ Restored to checkpoint ")
     assert said.lines[-1] == "↩ Undid 2 turns. /redo brings files and turns back."
 
@@ -276,7 +276,7 @@ async def test_conversation_that_could_not_follow_the_files_is_said_and_follows_
     async with running_gateway(home, settings_for(app)) as gateway:
         told = await gateway.chat().told()
 
-        assert told.lines[0] == "The gateway was restarted in the middle of this restore; it is finished now."
+        assert told.lines[0] == "Takeback was ended in the middle of this restore; it is finished now."
         assert "↩ Undid 1 turn." in told.text
         assert await gateway.chat().head() is None
         assert tree_of(app) == {"app.py": b"one\ntwo\n", "notes.md": b"mine\n"}
