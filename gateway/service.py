@@ -9,7 +9,8 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -112,7 +113,7 @@ async def serve(service: Service) -> signal.Signals | None:
         ConnectionFailed: an adapter cannot work, and the run is no service that would wait until it can.
     """
     # Before anything else: a signal that comes while the gateway starts is heeded as soon as it has started.
-    with anyio.open_signal_receiver(*service.signals) as signals:
+    with _heeded(service.signals) as heeded, anyio.open_signal_receiver(*heeded) as signals:
         async with open_memory(service.home, clock=service.clock, buttons_kept=service.buttons_kept) as memory:
             offload = Offload(service.engine)
             names = [adapter.name for adapter in service.adapters]
@@ -125,6 +126,24 @@ async def serve(service: Service) -> signal.Signals | None:
                     await offload.close()
         _log.info("stopped", extra={"by": stopped_by.name if stopped_by else "the end of input"})
         return stopped_by
+
+
+@contextmanager
+def _heeded(signals: Collection[signal.Signals]) -> Iterator[list[signal.Signals]]:
+    """Give the signals that end the run: a hang-up does not where the program was started to outlive it (``nohup``).
+
+    It is caught then, not ignored: what a program ignores, its commands would ignore too, and look as if they had been
+    detached on purpose.
+    """
+    outlives = signal.SIGHUP in signals and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    if not outlives:
+        yield [*signals]
+        return
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
+    try:
+        yield [number for number in signals if number != signal.SIGHUP]
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 class _Run:

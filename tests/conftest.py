@@ -6,6 +6,7 @@ tests run on asyncio, without a marker.
 
 import ipaddress
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -55,6 +56,7 @@ told: list[str] = []
 
 def pytest_configure() -> None:
     """Clean the process before anything is collected: modules and wide fixtures see it too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a run under nohup would hand on that it is ignored
     for name in [*os.environ]:
         if name.startswith(FOREIGN_PREFIXES) or name in FOREIGN or name.lower() in FOREIGN:
             del os.environ[name]

@@ -139,7 +139,10 @@ def _group_if_alive(pid: int) -> int | None:
 
 
 def _is_detached(pid: int, leader: int) -> bool:
-    """Whether a process is in another session than a leader's, or ignores SIGHUP."""
+    """Whether a process is in another session than a leader's, or ignores SIGHUP of its own accord.
+
+    Where this program ignores it, as under ``nohup``, every command of it does, which then says nothing.
+    """
     try:
         with open(f"{_PROC}/{pid}/stat", "rb") as file:
             session = int(file.read().rpartition(b")")[2].split()[_SESSION_FIELD])
@@ -147,7 +150,10 @@ def _is_detached(pid: int, leader: int) -> bool:
             ignored = next(line for line in file if line.startswith(b"SigIgn:"))
     except (OSError, ValueError, StopIteration):
         return False
-    return session != leader or bool(int(ignored.split()[1], 16) & 1 << (signal.SIGHUP - 1))
+    if session != leader:
+        return True
+    inherited = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return not inherited and bool(int(ignored.split()[1], 16) & 1 << (signal.SIGHUP - 1))
 
 
 def _command_line(pid: int) -> list[str]:

@@ -298,6 +298,32 @@ def test_a_signal_interrupts_the_turn_stores_it_and_ends_the_program(open_door, 
     again.end()
 
 
+def test_started_to_outlive_its_terminal_it_does_and_its_commands_are_as_ever(gateway, workspace):
+    process = gateway.start(
+        "chat",
+        "--jsonl",
+        "--workspace",
+        str(workspace),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
+    door = Door(process)
+    door.ask("/whoami")
+
+    process.send_signal(signal.SIGHUP)
+
+    said = door.ask("$ sleep 600 & echo $! > pid")
+    assert "left running" not in said
+    pid = (workspace / "pid").read_text().strip()
+    state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, check=False, text=True).stdout
+    assert state.strip()[:1] in {"Z", ""}
+    assert "left running: pid" in door.ask("$ nohup sleep 600 > out 2>&1 & echo $! > pid")
+    os.kill(int((workspace / "pid").read_text()), signal.SIGKILL)
+    door.end()
+
+
 def test_a_terminal_has_a_prompt_and_ends_with_ctrl_d(open_screen, workspace):
     screen = open_screen("--checkpoints")
     screen.press("/write new.txt\\\rhello\r")
