@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,7 +50,8 @@ def opened_podman(base: Path) -> Iterator[Podman]:
     """Make a podman with the image in it; at the end its containers and its store are gone."""
     cli = base / "podman"
     store = base / "store"
-    words = f"--root {store} --runroot {base / 'run'} --storage-driver vfs --cgroup-manager cgroupfs --runtime runc"
+    run = tempfile.mkdtemp(prefix="takeback-", dir="/tmp")  # podman takes at most 50 characters here
+    words = f"--root {store} --runroot {run} --storage-driver vfs --cgroup-manager cgroupfs --runtime runc"
     cli.write_text(f'#!/bin/sh\nexec podman {words} --log-level error "$@"\n')
     cli.chmod(0o755)
     podman = Podman(str(cli), str(store))
@@ -58,7 +60,8 @@ def opened_podman(base: Path) -> Iterator[Podman]:
         yield podman
     finally:
         podman("rm", "-f", "-a", "-t", "0", check=False)
-        shutil.rmtree(store)
+        for made in (store, run):
+            shutil.rmtree(made)
 
 
 def archive(base: Path) -> Path:
