@@ -4,15 +4,14 @@ One container per workspace, started when first needed and removed when the back
 process that died is removed before the next one is started. One that somebody else started is used as it is.
 """
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
-from engine.backends.base import Executed, ProcessResult, Site, StopSignal
+from engine.backends.base import Executed, Site
 from engine.backends.client import ClientChannel, call_client, complaint, shell_arguments
-from engine.backends.container import Idleness, inside
-from engine.backends.conversation import Hearing, NotStarted, Order, language, run_elsewhere
+from engine.backends.conversation import NotStarted
+from engine.backends.kept import KeptBackend
 from engine.backends.wrapper import Verdict, killing
 from engine.errors import ToolRefused
 
@@ -58,19 +57,8 @@ class Runtime(Protocol):
         ...
 
 
-class ContainedBackend:
-    """Runs commands and reaches files in a workspace's container.
-
-    Args:
-        kind: what it is configured as.
-        runtime: the program behind it.
-        site: the workspace, and what the program's environment is.
-        workdir: the workspace's directory inside.
-        environment: what commands get in addition.
-        idle_s: after how long without use the container is removed; ``None`` for never before the end.
-    """
-
-    is_container = True
+class ContainedBackend(KeptBackend):
+    """Runs commands and reaches files in a workspace's container; ``runtime`` is the program behind it."""
 
     def __init__(
         self,
@@ -81,35 +69,9 @@ class ContainedBackend:
         environment: Mapping[str, str],
         idle_s: float | None,
     ) -> None:
-        self.kind = kind
-        self.workdir = workdir
+        super().__init__(kind, site, workdir, environment, idle_s)
         self._runtime = runtime
-        self._site = site
-        self._environment = environment
-        self._idle = Idleness(idle_s, self.close)
-        self._lock = threading.Lock()
         self._container: str | None = None
-        self._ours = False
-
-    def run(
-        self,
-        command: str,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout_s: float | None,
-        on_output: Callable[[bytes], None],
-        stop: StopSignal,
-        *,
-        keep_background: bool = False,
-    ) -> ProcessResult:
-        """Run a command in the container; see ``Backend.run``."""
-        added = {**language(env), **self._environment}
-        order = Order(command, inside(self._site, self.workdir, cwd), added, keep_background)
-        with self._idle.in_use():
-            try:
-                return run_elsewhere(self._open_channel, order, Hearing(on_output), stop, timeout_s)
-            except NotStarted as error:
-                raise self._explained(error.reason) from error
 
     def execute(self, arguments: Sequence[str], stdin: bytes = b"") -> Executed:
         """Run a short program in the container; see ``Sandbox.execute``."""

@@ -9,15 +9,15 @@ When this program dies, nobody ends what runs there: the service does, when the 
 
 import hashlib
 import socket
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final, Protocol
 
-from engine.backends.base import Executed, ProcessResult, Site, StopSignal
-from engine.backends.container import Idleness, inside, is_gone, this_owner
-from engine.backends.conversation import Hearing, NotStarted, Order, language, run_elsewhere
+from engine.backends.base import Executed, Site
+from engine.backends.container import is_gone, this_owner
+from engine.backends.conversation import NotStarted
+from engine.backends.kept import KeptBackend
 from engine.backends.options import Options
 from engine.backends.remote import RemoteChannel, RemoteProcess, call_through
 from engine.backends.wrapper import Verdict, killing
@@ -83,19 +83,8 @@ class Service(Protocol):
         ...
 
 
-class ServiceBackend:
-    """Runs commands and reaches files in a workspace's sandbox.
-
-    Args:
-        kind: what it is configured as.
-        service: what rents out the sandbox.
-        site: the workspace.
-        workdir: the workspace's directory inside.
-        environment: what commands get in addition.
-        idle_s: after how long without use the sandbox is removed; ``None`` for never before the end.
-    """
-
-    is_container = True
+class ServiceBackend(KeptBackend):
+    """Runs commands and reaches files in a workspace's sandbox; ``service`` is what rents it out."""
 
     def __init__(
         self,
@@ -106,35 +95,9 @@ class ServiceBackend:
         environment: Mapping[str, str],
         idle_s: float | None,
     ) -> None:
-        self.kind = kind
-        self.workdir = workdir
+        super().__init__(kind, site, workdir, environment, idle_s)
         self._service = service
-        self._site = site
-        self._environment = environment
-        self._idle = Idleness(idle_s, self.close)
-        self._lock = threading.Lock()
         self._rented: Rented | None = None
-        self._ours = False
-
-    def run(
-        self,
-        command: str,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout_s: float | None,
-        on_output: Callable[[bytes], None],
-        stop: StopSignal,
-        *,
-        keep_background: bool = False,
-    ) -> ProcessResult:
-        """Run a command in the sandbox; see ``Backend.run``."""
-        added = {**language(env), **self._environment}
-        order = Order(command, inside(self._site, self.workdir, cwd), added, keep_background)
-        with self._idle.in_use():
-            try:
-                return run_elsewhere(self._open_channel, order, Hearing(on_output), stop, timeout_s)
-            except NotStarted as error:
-                raise self._explained(error.reason) from error
 
     def execute(self, arguments: Sequence[str], stdin: bytes = b"") -> Executed:
         """Run a short program in the sandbox; see ``Sandbox.execute``."""
