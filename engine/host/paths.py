@@ -95,13 +95,7 @@ def resolve_inside(root: str, cwd: str, named: str) -> str:
     left as it is, so that a link can be named. Raises ``PathUnsafe``. The answer can be out of date at once:
     ``files.Tree`` checks again.
     """
-    if not named:
-        raise PathUnsafe(named, "no path was given")
-    if "\0" in named:
-        raise PathUnsafe(named, "holds a NUL character, which no file name can")
-    if named == "~" or named.startswith("~/"):
-        raise PathUnsafe(named, "~ is not expanded; name the file relative to the workspace")
-    _encodable(named)
+    require_name(named)
     real_root = os.path.realpath(root)
     parent, last = os.path.split(os.path.join(cwd, named).rstrip("/") or "/")
     if last in {"", ".", ".."}:
@@ -127,6 +121,17 @@ def _validate_part(path: str, part: str) -> None:
         raise PathUnsafe(path, f"has a part {part!r}; name the file directly")
     if is_repository_part(part):
         raise PathUnsafe(path, "belongs to git, which is never touched")
+
+
+def require_name(named: str) -> None:
+    """Raise ``PathUnsafe`` unless a typed text can be the name of a file, wherever that lies."""
+    if not named:
+        raise PathUnsafe(named, "no path was given")
+    if "\0" in named:
+        raise PathUnsafe(named, "holds a NUL character, which no file name can")
+    if named == "~" or named.startswith("~/"):
+        raise PathUnsafe(named, "~ is not expanded; name the file relative to the workspace")
+    _encodable(named)
 
 
 def _encodable(named: str) -> None:

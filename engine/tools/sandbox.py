@@ -21,7 +21,7 @@ from typing import BinaryIO, Final
 from engine.backends.base import Executed, Sandbox
 from engine.errors import ToolRefused
 from engine.host.files import ANY, TEMP_PREFIX, ContentChanged, Expected, Signature
-from engine.host.paths import PathUnsafe, display, is_repository_part, validate, within
+from engine.host.paths import PathUnsafe, display, is_repository_part, require_name, validate, within
 
 _SHELL: Final = "/bin/sh"
 _NOTHING: Final = "-"
@@ -138,7 +138,7 @@ class SandboxTree:
 
     def resolve(self, directory: str, named: str) -> str:
         """Turn a name into a path below the root."""
-        _require_name(named)
+        require_name(named)
         joined = posixpath.normpath(posixpath.join(self.root, directory, named))
         if not within(joined, self.root):
             raise PathUnsafe(named, "is outside the workspace of the sandbox")
@@ -261,19 +261,6 @@ class SandboxTree:
 
 _DIRECTORY: Final = Signature(stat.S_IFDIR, 0o755, 0, 0, 0, 0, 0)
 """What stands for a directory of which no more has to be known."""
-
-
-def _require_name(named: str) -> None:
-    if not named:
-        raise PathUnsafe(named, "no path was given")
-    if "\0" in named:
-        raise PathUnsafe(named, "holds a NUL character, which no file name can")
-    if named == "~" or named.startswith("~/"):
-        raise PathUnsafe(named, "~ is not expanded; name the file relative to the workspace")
-    try:
-        os.fsencode(named)
-    except UnicodeEncodeError:
-        raise PathUnsafe(named, "cannot be written in this system's file name encoding") from None
 
 
 def _split(path: str) -> tuple[str, str]:
