@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 
@@ -182,15 +182,16 @@ def run_gateway(job: dict) -> None:
     anyio.run(serve, service)
 
 
-def main() -> None:
+def answer_jobs(run: Callable[[dict[str, Any]], None]) -> None:
+    """Run each job that stands on a line of the input in a forked process, and answer with how it ended."""
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            run_gateway(json.loads(line))
+            run(json.loads(line))
             os._exit(0)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201 - the answer to the job
 
 
 if __name__ == "__main__":
-    main()
+    answer_jobs(run_gateway)

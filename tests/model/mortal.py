@@ -5,10 +5,8 @@ this one, so that a start costs little, and SIGKILL is the real one. Steps are t
 changes of workspace files.
 """
 
-import json
 import os
 import signal
-import sys
 from collections.abc import Sequence
 
 import anyio
@@ -22,7 +20,7 @@ from gateway.conversations import Wishes
 from gateway.service import Service, serve
 from gateway.workspaces import Workspaces
 from tests.gateway.commands.kit import COMMAND_ENV, PLATFORM
-from tests.gateway.mortal import count_transactions
+from tests.gateway.mortal import answer_jobs, count_transactions
 
 
 class Steps:
@@ -100,15 +98,5 @@ def run_gateway(job: dict) -> None:
     anyio.run(serve, service)
 
 
-def main() -> None:
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            run_gateway(json.loads(line))
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201 - the answer to the job
-
-
 if __name__ == "__main__":
-    main()
+    answer_jobs(run_gateway)
