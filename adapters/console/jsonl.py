@@ -35,22 +35,14 @@ class JsonLines:
     """The console for programs."""
 
     name = NAME
+    has_buttons = False
+    connected = True
 
     def __init__(self, reader: LineReader, writer: Writer, speaker: Speaker) -> None:
         self._reader = reader
         self._writer = writer
         self._speaker = speaker
         self._pending = Pending()
-
-    @property
-    def has_buttons(self) -> bool:
-        """People type here."""
-        return False
-
-    @property
-    def connected(self) -> bool:
-        """A console is there as long as its process."""
-        return True
 
     async def run(self, receive: Receive) -> None:
         """Take in lines until the input ends and all is dealt with, or until nobody reads the output."""

@@ -16,6 +16,8 @@ class Lines:
     """Plain text in, plain text out."""
 
     name = NAME
+    has_buttons = False
+    connected = True
 
     def __init__(self, reader: LineReader, writer: Writer, attachments: AttachmentDirectory, speaker: Speaker) -> None:
         self._reader = reader
@@ -23,16 +25,6 @@ class Lines:
         self._attachments = attachments
         self._speaker = speaker
         self._pending = Pending()
-
-    @property
-    def has_buttons(self) -> bool:
-        """People type here."""
-        return False
-
-    @property
-    def connected(self) -> bool:
-        """A console is there as long as its process."""
-        return True
 
     async def run(self, receive: Receive) -> None:
         """Take in one line after another until the input ends or nobody reads the output."""

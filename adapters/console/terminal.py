@@ -50,6 +50,8 @@ class Terminal:
     """The console on a terminal."""
 
     name = NAME
+    has_buttons = False
+    connected = True
 
     def __init__(
         self,
@@ -80,16 +82,6 @@ class Terminal:
             input=input,
             output=output,
         )
-
-    @property
-    def has_buttons(self) -> bool:
-        """People type here."""
-        return False
-
-    @property
-    def connected(self) -> bool:
-        """A console is there as long as its process."""
-        return True
 
     async def run(self, receive: Receive) -> None:
         """Ask for one message after another until Ctrl-D; a running turn does not keep the prompt from opening."""
