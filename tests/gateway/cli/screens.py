@@ -30,6 +30,7 @@ class Screen:
         return _CONTROL.sub("", self.raw).replace("\r", "")
 
     def press(self, keys: str) -> None:
+        """Type. A prompt that hides what is typed throws away what came before it: wait until it is shown."""
         os.write(self._main, keys.encode())
 
     def shows(self, wanted: str, *, times: int = 1, within_s: float = 20) -> None:
@@ -38,6 +39,7 @@ class Screen:
         while self.text.count(wanted) < times:
             left = deadline - time.monotonic()
             if left <= 0 or not self._read(left):
+                self.kill()
                 raise AssertionError(f"{wanted!r} was not shown {times} times:\n{self.text}")
 
     def ends(self, within_s: float = 20) -> int:

@@ -93,6 +93,7 @@ def test_in_a_terminal_a_refused_token_is_asked_for_again_and_a_good_one_sets_up
     screen.shows("Telegram bot's token")
     screen.press("1:wrong\r")
     screen.shows("Telegram refuses the token: Unauthorized. Get the bot's token from @BotFather")
+    screen.shows("Telegram bot's token", times=2)
     screen.press(f"{TELEGRAM}\r")
     screen.shows("telegram: @some_bot")
     screen.press("12345\r")
