@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from engine.backends.base import Sandbox, StopSignal
 from engine.backends.held import Backends
-from engine.checkpoints.scan import blob_oid
+from engine.checkpoints.reading import blob_oid
 from engine.errors import ToolRefused
 from engine.guard import After, Before, Guard
 from engine.host.files import ContentChanged, Fault, Tree

@@ -19,7 +19,8 @@ from typing import Any
 
 from engine.checkpoints.manifest import MODES_PATH, encode_modes, git_mode, iter_parents
 from engine.checkpoints.mending import mend_contents, mend_modes, mend_trees, without_lost
-from engine.checkpoints.scan import Scan, Scanner, blob_oid, megabytes
+from engine.checkpoints.reading import blob_oid
+from engine.checkpoints.scan import Scan, Scanner, megabytes
 from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.tracked import index_stamp, read_tracked
 from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, StoreDamaged

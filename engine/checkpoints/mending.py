@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from engine.checkpoints.manifest import MODES_PATH, git_mode
-from engine.checkpoints.scan import blob_oid
+from engine.checkpoints.reading import blob_oid
 from engine.errors import StoreDamaged
 from engine.host.files import Tree
 from engine.host.git import Git

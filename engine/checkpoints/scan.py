@@ -7,26 +7,22 @@ It reads only files whose stat data do not prove them unchanged, and writes noth
 import hashlib
 import os
 import stat
-import time
 from dataclasses import dataclass, field
 
+from engine.checkpoints.reading import read_file, read_link
 from engine.checkpoints.source import VIRTUALENV_MARKERS, DirectoryRules, SourceRules
 from engine.checkpoints.tracked import read_exclude, read_small_file
 from engine.errors import CaptureFailed
 from engine.host.paths import is_repository_part
 from engine.model import Entry, EntryKind, Gap, GapReason, Limits
-from engine.store.index import LOST_OID, Row, is_racy
+from engine.store.index import LOST_OID, Row
 from engine.store.layout import RESERVED
 
 # What stands for a nested repository's commit where it has none or keeps it elsewhere: a constant nobody's commit has.
 NO_COMMIT = hashlib.sha1(b"takeback: a nested repository without a commit", usedforsecurity=False).hexdigest()
 
-_LINK_MODE = 0o777
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
-_CHUNK_BYTES = 1024 * 1024
-_READ_ATTEMPTS = 3
 _DEEPEST = 900  # levels; each holds a descriptor open
-_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -182,7 +178,7 @@ class Scanner:
             self._gap(path, GapReason.TOO_LARGE, f"{megabytes(status.st_size)}, the limit is {limit}")
             return
         try:
-            read = _hash_file(directory, name, self._limits.max_file_size_bytes)
+            read = read_file(directory, name, self._limits.max_file_size_bytes)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -196,10 +192,10 @@ class Scanner:
     def _link(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
         self._count_file()
         try:
-            target = os.fsencode(os.readlink(name, dir_fd=directory))
+            row = read_link(directory, name, status)
         except OSError:
             return
-        self._put(path, _row(Entry(EntryKind.SYMLINK, _LINK_MODE, blob_oid(target)), status, trusted=True))
+        self._put(path, row)
 
     def _put(self, path: str, row: Row) -> None:
         self._scan.rows[path] = row
@@ -232,52 +228,9 @@ class Scanner:
             )
 
 
-def blob_oid(content: bytes) -> str:
-    """Return git's id of a blob."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
 def megabytes(size: int) -> str:
     """Return a size for people."""
     return f"{size / (1024 * 1024):.1f} MB"
-
-
-def _row(entry: Entry, status: os.stat_result, *, trusted: bool) -> Row:
-    return Row(
-        entry, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev, trusted=trusted
-    )
-
-
-def _hash_file(directory: int, name: str, limit_bytes: int) -> Row | None:
-    """Read a regular file to its end; ``None`` if it would not keep still.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    for _attempt in range(_READ_ATTEMPTS):
-        read_at_ns = time.time_ns()
-        descriptor = os.open(name, _READ_FLAGS, dir_fd=directory)
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > limit_bytes:
-                return None
-            oid = _hash_descriptor(descriptor, status.st_size)
-            after = os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
-        if oid is not None and (after.st_mtime_ns, after.st_ctime_ns) == (status.st_mtime_ns, status.st_ctime_ns):
-            entry = Entry(EntryKind.FILE, stat.S_IMODE(status.st_mode), oid)
-            return _row(entry, status, trusted=not is_racy(status, read_at_ns))
-    return None
-
-
-def _hash_descriptor(descriptor: int, size: int) -> str | None:
-    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-    left = size
-    while chunk := os.read(descriptor, _CHUNK_BYTES):
-        left -= len(chunk)
-        digest.update(chunk)
-    return digest.hexdigest() if left == 0 else None
 
 
 def _list(descriptor: int) -> list[os.DirEntry[str]]:

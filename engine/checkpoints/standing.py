@@ -3,7 +3,7 @@
 import hashlib
 import os
 
-from engine.checkpoints.scan import blob_oid
+from engine.checkpoints.reading import blob_oid
 from engine.host.files import ContentChanged, Signature, Tree
 from engine.model import Entry, EntryKind
 from engine.store.reader import COPY_BYTES

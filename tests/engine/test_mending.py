@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints.scan import blob_oid
+from engine.checkpoints.reading import blob_oid
 from engine.store.refs import base_ref
 from tests.engine.lab import Lab, snapshot
 

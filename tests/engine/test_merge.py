@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.api import PrunePolicy
-from engine.checkpoints.scan import blob_oid
+from engine.checkpoints.reading import blob_oid
 from engine.model import Action, Entry, EntryKind, Limits
 from engine.store.layout import Layout
 from tests.engine.desk import FILE, A, B, Desk, text
