@@ -17,7 +17,7 @@ from adapters.contract import Adapter
 from adapters.telegram.token import TokenMalformed, check_token
 from engine.api import Engine, PrunePolicy, WorkspaceRule
 from engine.errors import EngineError
-from gateway.access import rules_of
+from gateway.access.admission import rules_of
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
 from gateway.commands.menu import menu
@@ -27,10 +27,10 @@ from gateway.config.settings import MIB
 from gateway.config.settings import Slack as SlackSettings
 from gateway.config.settings import Telegram as TelegramSettings
 from gateway.conversations import Wishes
-from gateway.endpoints import Address
-from gateway.housekeeping import Tidying
+from gateway.installation.sample import ensure_sample
+from gateway.operation.endpoints import Address
+from gateway.operation.housekeeping import Tidying
 from gateway.router import ToCommand, route
-from gateway.sample import ensure_sample
 from gateway.service import Service
 from gateway.workspaces import Workspaces
 

@@ -21,9 +21,9 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Inbound, Outbound, Part, Place, Reception
-from gateway import refusals
+from gateway.access import refusals
+from gateway.access.door import Door
 from gateway.delivery import Delivery
-from gateway.door import Door
 from gateway.state.errors import ButtonSpent
 from gateway.state.inbox import Inbox, Received
 from gateway.state.patience import until_stored

@@ -14,12 +14,11 @@ from engine.errors import EngineError
 from engine.model import Workspace
 from gateway.agents.base import Agent
 from gateway.agents.receiving import Receiving, title
-from gateway.approvals import Policy
 from gateway.chats import Handled, Manner
 from gateway.commands.base import CommandContext, Declined, Order, Outcome
 from gateway.commands.failures import sentence
-from gateway.neighbours import Neighbours
 from gateway.offload import Offload
+from gateway.operation.neighbours import Neighbours
 from gateway.render import Reply, say
 from gateway.router import Ignored, Mistyped, Routed, ToAgent, ToCommand, route
 from gateway.state.access import Role
@@ -28,9 +27,10 @@ from gateway.state.inbox import Received
 from gateway.state.memory import Memory
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
-from gateway.turns import TurnRequest, TurnRunner
+from gateway.turns.approvals import Policy
+from gateway.turns.running import TurnRequest, TurnRunner
+from gateway.turns.writers import WorkspaceBusy, Writers
 from gateway.workspaces import Workspaces
-from gateway.writers import WorkspaceBusy, Writers
 
 
 @dataclass(frozen=True, slots=True)

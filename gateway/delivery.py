@@ -15,7 +15,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Adapter, Outbound, Place, SendFailed
-from gateway.measures import Note, ReplyDelayed, ReplyLost, ReplySent, unnoted
+from gateway.operation.measures import Note, ReplyDelayed, ReplyLost, ReplySent, unnoted
 from gateway.state.clock import Clock, utc_now
 from gateway.state.outbox import Outbox, Reply
 from gateway.state.patience import until_stored

@@ -19,31 +19,31 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Adapter, Place
-from gateway import pulse
-from gateway.access import Access, Rules
+from gateway.access.admission import Access, Rules
+from gateway.access.door import Door
+from gateway.access.welcomes import Welcomes
 from gateway.agents.base import Agent
 from gateway.chats import Hub
-from gateway.connections import Backoff, Connections
 from gateway.conversations import Conversations, Services, Wishes
 from gateway.delivery import Delivery
-from gateway.door import Door
-from gateway.endpoints import Address, Endpoints, make_metrics
-from gateway.health import Health, Probe
-from gateway.housekeeping import Housekeeping, Tidying
 from gateway.logs import hidden
-from gateway.measures import Levels, Note, unnoted
-from gateway.neighbours import Neighbours
 from gateway.offload import Offload
-from gateway.recovery import recover
+from gateway.operation import pulse
+from gateway.operation.connections import Backoff, Connections
+from gateway.operation.endpoints import Address, Endpoints, make_metrics
+from gateway.operation.health import Health, Probe
+from gateway.operation.housekeeping import Housekeeping, Tidying
+from gateway.operation.measures import Levels, Note, unnoted
+from gateway.operation.neighbours import Neighbours
+from gateway.operation.recovery import recover
+from gateway.operation.supervisor import Supervisor
 from gateway.state.buttons import KEPT
 from gateway.state.clock import Clock, utc_now
 from gateway.state.errors import StateError
 from gateway.state.memory import Memory, open_memory
-from gateway.supervisor import Supervisor
-from gateway.turns import TurnRunner
-from gateway.welcomes import Welcomes
+from gateway.turns.running import TurnRunner
+from gateway.turns.writers import Writers
 from gateway.workspaces import Workspaces
-from gateway.writers import Writers
 
 if TYPE_CHECKING:
     from engine.api import Engine

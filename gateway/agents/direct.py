@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from adapters.contract import Attachment, Part, Style
 from engine.model import ToolResult
 from gateway.agents.base import Answer, Tools, TurnContext
-from gateway.receipts import receipt
 from gateway.render import Reply, output, say
+from gateway.turns.receipts import receipt
 
 KIND = "direct"
 """The agent's name in the configuration."""

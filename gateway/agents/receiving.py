@@ -9,8 +9,8 @@ from dataclasses import replace
 from adapters.contract import Attachment, Part, Style
 from engine.model import ToolResult
 from gateway.agents.base import Agent, Answer, TurnContext
-from gateway.receipts import receipt
 from gateway.render import Reply, name, one_line
+from gateway.turns.receipts import receipt
 
 FOLDER = "inbox"
 """Where they go. Each is named by its turn, so that none takes the place of another."""

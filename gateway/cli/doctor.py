@@ -22,8 +22,8 @@ def command(*, as_json: bool) -> Exit:
     systemd units with those of this version. Repairs nothing. The exit code is 0 when there is no problem (warnings are
     none), else 1.
     """
-    from gateway.doctor import examine
-    from gateway.findings import Level
+    from gateway.installation.examination import examine
+    from gateway.installation.findings import Level
 
     findings = examine(opening.home(), os.environ, opening.engine())
     healthy = not any(finding.level is Level.PROBLEM for finding in findings)

@@ -49,8 +49,8 @@ def code_of(error: BaseException) -> Exit | None:
     """The exit code of an error whose message is a sentence for people; ``None`` for a defect of ours."""
     from adapters.contract import ConnectionFailed
     from engine.errors import EngineError, StoreBusy
-    from gateway.endpoints import EndpointsUnusable
     from gateway.home import HomeUnusable
+    from gateway.operation.endpoints import EndpointsUnusable
     from gateway.state.errors import StateError
 
     # The configuration is imported only by commands that read it; its errors can only come from there.

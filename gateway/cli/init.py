@@ -11,7 +11,7 @@ from gateway.cli import opening
 from gateway.cli.exits import Exit, ending
 
 if TYPE_CHECKING:
-    from gateway.setup import Choices, SlackChoice, TelegramChoice
+    from gateway.installation.setup import Choices, SlackChoice, TelegramChoice
 
 _DIRECTORY = click.Path(exists=True, file_okay=False, resolve_path=True)
 _FILE = click.Path(exists=True, dir_okay=False)
@@ -43,8 +43,8 @@ def command(**options: Any) -> Exit:
     In a terminal, asks for what is not given as an option. Without one, --workspace is needed and nothing is asked.
     A token that its platform refuses is not written.
     """
-    from gateway.credentials import TokenRefused
-    from gateway.setup import AlreadyConfigured, write_configuration
+    from gateway.installation.credentials import TokenRefused
+    from gateway.installation.setup import AlreadyConfigured, write_configuration
 
     home = opening.home()
     try:
@@ -74,7 +74,7 @@ def _failed(sentence: str) -> Exit:
 
 def _chosen(options: dict[str, Any]) -> tuple["Choices", dict[str, str]]:
     """What was given and, in a terminal, answered; and the names of the bots, as far as they are known."""
-    from gateway.setup import Choices, suggested_name
+    from gateway.installation.setup import Choices, suggested_name
 
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     workspace, name, checkpoints = options["workspace"], options["name"], options["checkpoints"]
@@ -96,8 +96,8 @@ def _chosen(options: dict[str, Any]) -> tuple["Choices", dict[str, str]]:
 
 def _telegram(options: dict[str, Any], bots: dict[str, str], *, asks: bool) -> "TelegramChoice | None":
     from gateway.config.settings import Telegram
-    from gateway.credentials import telegram_bot
-    from gateway.setup import TelegramChoice
+    from gateway.installation.credentials import telegram_bot
+    from gateway.installation.setup import TelegramChoice
 
     base = options["telegram_api_base"]
 
@@ -118,8 +118,8 @@ def _telegram(options: dict[str, Any], bots: dict[str, str], *, asks: bool) -> "
 
 def _slack(options: dict[str, Any], bots: dict[str, str], *, asks: bool) -> "SlackChoice | None":
     from gateway.config.settings import Slack
-    from gateway.credentials import slack_app, slack_bot
-    from gateway.setup import SLACK_STEPS, SlackChoice
+    from gateway.installation.credentials import slack_app, slack_bot
+    from gateway.installation.setup import SLACK_STEPS, SlackChoice
 
     base = options["slack_api_base"]
 
@@ -161,7 +161,7 @@ def _number_or_nothing(text: str) -> int | None:
 
 def _token(path: str | None, what: str, check: Callable[[str], None], *, asks: bool) -> str | None:
     """A token from its file, or typed unseen until the platform takes it; ``None`` where there is none."""
-    from gateway.credentials import TokenRefused
+    from gateway.installation.credentials import TokenRefused
 
     if path is not None:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -185,7 +185,7 @@ def _ask_platform(name: str, ask: Callable[[], Coroutine[Any, Any, str | None]],
     """Have a token checked; that nobody answers is said, and no reason to stop."""
     import anyio
 
-    from gateway.credentials import PlatformUnreachable
+    from gateway.installation.credentials import PlatformUnreachable
 
     try:
         bot = anyio.run(ask)

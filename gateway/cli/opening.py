@@ -10,7 +10,7 @@ from gateway.home import Home
 if TYPE_CHECKING:
     from engine.api import Engine
     from gateway.config import Configuration, Settings
-    from gateway.supervisor import Supervisor
+    from gateway.operation.supervisor import Supervisor
 
 
 def home() -> Home:
@@ -37,7 +37,7 @@ def configuration(overrides: dict[str, Any] | None = None) -> "Configuration":
 
 def supervisor() -> "Supervisor":
     """Find who started this process and watches over it, if anybody does."""
-    from gateway.supervisor import Supervisor
+    from gateway.operation.supervisor import Supervisor
 
     return Supervisor.from_environment(os.environ)
 

@@ -52,8 +52,8 @@ def command(code: str | None, role: str | None, *, lists: bool, remove: str | No
 def _admit(code: str, role: str) -> Exit:
     import anyio
 
+    from gateway.access.pairing import redeem
     from gateway.commands.pair import NO_SUCH_CODE
-    from gateway.pairing import redeem
     from gateway.state.access import Role
 
     admission = anyio.run(redeem, opening.home().database, code, Role(role)) if _has_database() else None
@@ -67,7 +67,7 @@ def _admit(code: str, role: str) -> Exit:
 def _list(*, as_json: bool) -> Exit:
     import anyio
 
-    from gateway.pairing import read_admissions
+    from gateway.access.pairing import read_admissions
 
     admissions = anyio.run(read_admissions, opening.home().database) if _has_database() else []
     if as_json:
@@ -86,7 +86,7 @@ def _list(*, as_json: bool) -> Exit:
 def _remove(who: str) -> Exit:
     import anyio
 
-    from gateway.pairing import remove
+    from gateway.access.pairing import remove
 
     adapter, _, user = who.partition(":")
     if not (adapter and user):

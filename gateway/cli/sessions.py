@@ -10,7 +10,7 @@ from gateway.cli import opening
 from gateway.cli.exits import Exit, ending
 
 if TYPE_CHECKING:
-    from gateway.transcripts import Transcript
+    from gateway.turns.transcripts import Transcript
 
 
 @click.group(name="sessions", epilog=ending("gateway sessions list", "gateway sessions show s-1a2b3c4d5e"))
@@ -25,7 +25,7 @@ def list_sessions(limit: int, *, as_json: bool) -> Exit:
     """List sessions, newest first."""
     import anyio
 
-    from gateway.transcripts import read_sessions
+    from gateway.turns.transcripts import read_sessions
 
     path = opening.home().database
     sessions = anyio.run(read_sessions, path, limit) if os.path.exists(path) else []
@@ -72,7 +72,7 @@ def _transcript(session: str) -> "Transcript":
     import anyio
 
     from gateway.state.errors import UnknownSession
-    from gateway.transcripts import read_transcript
+    from gateway.turns.transcripts import read_transcript
 
     path = opening.home().database
     if not os.path.exists(path):

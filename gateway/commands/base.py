@@ -18,7 +18,7 @@ from gateway.state.access import Role
 from gateway.state.memory import Memory
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
-from gateway.writers import Writers
+from gateway.turns.writers import Writers
 
 
 class Order(StrEnum):

@@ -1,7 +1,7 @@
 """Messages from people, stored before they are acknowledged, each handled once.
 
 A message goes ``new`` → ``running`` → ``done``. What a dead process left ``running`` is not simply run again: see
-`gateway.recovery`. Done messages keep only what recognises a repeated delivery, and that for `REMEMBERED`.
+`gateway.operation.recovery`. Done messages keep only what recognises a repeated delivery, and that for `REMEMBERED`.
 """
 
 import json

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.program import Program
-from tests.gateway.test_health import numbers
+from tests.gateway.operation.test_health import numbers
 
 CHATS = 200
 ROUNDS = 5

@@ -19,14 +19,14 @@ import pytest
 
 from engine.api import PrunePolicy
 from gateway.config.settings import Checkpoints, Settings, Workspace
-from gateway.endpoints import Address
-from gateway.housekeeping import Tidying
+from gateway.operation.endpoints import Address
+from gateway.operation.housekeeping import Tidying
 from gateway.service import Service
 from gateway.state.database import open_database
 from gateway.workspaces import Workspaces
 from tests.bench.town import Sun, Town, speech
+from tests.gateway.operation.test_health import numbers
 from tests.gateway.service_kit import make_service, serving
-from tests.gateway.test_health import numbers
 
 PARTS = 3
 AT_ONCE = 40
@@ -180,7 +180,7 @@ def assert_well(day: Day, chats: int) -> None:
 
 
 async def test_a_day_of_twenty_chats_leaves_nothing_stuck_growing_or_unsound(tmp_path, caplog):
-    caplog.set_level(logging.INFO, "gateway.endpoints")
+    caplog.set_level(logging.INFO, "gateway.operation.endpoints")
 
     day = await replay(tmp_path, 20, caplog.records)
 
@@ -189,7 +189,7 @@ async def test_a_day_of_twenty_chats_leaves_nothing_stuck_growing_or_unsound(tmp
 
 @pytest.mark.bench
 async def test_a_day_of_a_thousand_chats_leaves_nothing_stuck_growing_or_unsound(tmp_path, caplog, capsys):
-    caplog.set_level(logging.INFO, "gateway.endpoints")
+    caplog.set_level(logging.INFO, "gateway.operation.endpoints")
 
     day = await replay(tmp_path, 1000, caplog.records)
 

@@ -16,12 +16,12 @@ from engine.model import Workspace
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
 from gateway.delivery import Delivery
-from gateway.neighbours import Neighbours
 from gateway.offload import Offload
+from gateway.operation.neighbours import Neighbours
 from gateway.state.memory import Memory, open_memory
 from gateway.state.sessions import Session
-from gateway.turns import TurnRequest, TurnRunner
-from gateway.writers import Writers
+from gateway.turns.running import TurnRequest, TurnRunner
+from gateway.turns.writers import Writers
 from tests.gateway.platform_kit import HERE, Platform, message
 
 

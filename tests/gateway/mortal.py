@@ -20,7 +20,7 @@ import anyio
 from adapters.contract import Inbound, Outbound, Place, Receive
 from engine.api import Engine
 from engine.model import Workspace
-from gateway.access import OWNED
+from gateway.access.admission import OWNED
 from gateway.agents.direct import DirectAgent
 from gateway.config.settings import Settings
 from gateway.conversations import Wishes

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import anyio
 
 from adapters.contract import Inbound, Outbound, Place, Receive
-from gateway.access import OWNED, Access
-from gateway.door import Door
+from gateway.access.admission import OWNED, Access
+from gateway.access.door import Door
 from gateway.state.memory import Memory
 
 HERE = Place("console", "here")

@@ -11,11 +11,11 @@ import anyio
 
 from adapters.contract import Adapter, Inbound, Place, Receive
 from engine.api import Engine
-from gateway.access import OWNED, Rules
+from gateway.access.admission import OWNED, Rules
 from gateway.agents.direct import DirectAgent
 from gateway.config.settings import Settings
-from gateway.connections import Backoff
 from gateway.conversations import Wishes
+from gateway.operation.connections import Backoff
 from gateway.service import Service, serve
 from gateway.workspaces import Workspaces
 from tests.gateway.platform_kit import Platform

@@ -8,7 +8,7 @@ from anyio import CapacityLimiter
 
 from engine.store.claims import Claims
 from gateway.offload import SharedClaim
-from gateway.writers import WorkspaceBusy, Writers
+from gateway.turns.writers import WorkspaceBusy, Writers
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import anyio
 import pytest
 
 from adapters.contract import ConnectionFailed, Place, SendFailed
-from gateway.access import OWNED
-from gateway.endpoints import Address, EndpointsUnusable
+from gateway.access.admission import OWNED
 from gateway.logs import logging_to
+from gateway.operation.endpoints import Address, EndpointsUnusable
 from gateway.service import serve
 from gateway.state.database import open_database
+from tests.gateway.operation.test_health import numbers
 from tests.gateway.service_kit import Phone, make_service, serving
-from tests.gateway.test_health import numbers
 
 ANY_PORT = Address("127.0.0.1", 0)
 SECRET = "123456:the-bots-own-token"

@@ -13,7 +13,7 @@ import anyio
 
 from adapters.contract import Inbound, Outbound, Place, Receive
 from engine.api import Engine
-from gateway.access import OWNED
+from gateway.access.admission import OWNED
 from gateway.agents.direct import DirectAgent
 from gateway.config.settings import Settings
 from gateway.conversations import Wishes

@@ -11,8 +11,8 @@ import yaml
 from adapters.contract import Inbound, Reception
 from gateway.commands.menu import menu
 from gateway.config import Configuration, load_configuration
-from gateway.credentials import SLACK_MANIFEST, SLACK_SCOPES
 from gateway.home import Home
+from gateway.installation.credentials import SLACK_MANIFEST, SLACK_SCOPES
 from tests.adapters.slack.server import APP_TOKEN, BOT_TOKEN, SECRET, SlackServer
 
 KEPT_BY_SLACK = {"status", "help"}

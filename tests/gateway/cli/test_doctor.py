@@ -11,10 +11,10 @@ import pytest
 
 from engine.api import Engine
 from gateway.cli.exits import Exit
-from gateway.credentials import SLACK_SCOPES
-from gateway.findings import Finding, Level, Patient
 from gateway.home import Home
-from gateway.surroundings import CHECKS, UNITS
+from gateway.installation.credentials import SLACK_SCOPES
+from gateway.installation.findings import Finding, Level, Patient
+from gateway.installation.surroundings import CHECKS, UNITS
 from tests.gateway.cli.platform_server import SLACK_APP, SLACK_BOT, TELEGRAM
 
 

@@ -15,21 +15,21 @@ from anyio import to_thread
 
 from adapters.contract import Attachment, Button, Inbound, Outbound, Place, Receive
 from engine.api import Engine
-from gateway.access import OWNED, Access, Rules
+from gateway.access.admission import OWNED, Access, Rules
+from gateway.access.door import Door
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
 from gateway.chats import Hub
 from gateway.config.settings import Settings
 from gateway.conversations import Conversations, Services, Wishes
 from gateway.delivery import Delivery
-from gateway.door import Door
-from gateway.neighbours import Neighbours
 from gateway.offload import Offload
-from gateway.recovery import recover
+from gateway.operation.neighbours import Neighbours
+from gateway.operation.recovery import recover
 from gateway.state.memory import Memory, open_memory
-from gateway.turns import TurnRunner
+from gateway.turns.running import TurnRunner
+from gateway.turns.writers import Writers
 from gateway.workspaces import Workspaces
-from gateway.writers import Writers
 
 PLATFORM = "test"
 COMMAND_ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}

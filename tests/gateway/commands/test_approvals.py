@@ -10,11 +10,11 @@ import pytest
 
 from adapters.contract import Inbound, Outbound
 from engine.model import Understanding, Verdict
-from gateway.access import OWNED, Rules
+from gateway.access.admission import OWNED, Rules
 from gateway.agents.base import TurnContext
-from gateway.approvals import WHOLE_CHARACTERS, Concern, concern_about
 from gateway.state.approvals import ApprovalState
 from gateway.state.turns import TurnState
+from gateway.turns.approvals import WHOLE_CHARACTERS, Concern, concern_about
 from tests.gateway.agent_kit import AGENT, KIND, Scripted, runs_what_it_is_told
 from tests.gateway.commands.kit import Chat, Gateway, running_gateway, settings_for
 

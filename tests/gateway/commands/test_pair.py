@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from adapters.contract import Inbound, MenuEntry, Place
-from gateway.access import Rules
+from gateway.access.admission import Rules
+from gateway.access.welcomes import Welcomes
 from gateway.commands.menu import menu
 from gateway.commands.table import COMMANDS
-from gateway.welcomes import Welcomes
 from tests.gateway.commands.kit import PLATFORM, Chat, Gateway, running_gateway, settings_for
 
 BOSS = Rules(admins=frozenset({"boss"}), people=frozenset({"ann"}))

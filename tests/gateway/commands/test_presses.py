@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import Button, Inbound, Reception
-from gateway import refusals
-from gateway.access import OWNED, Rules
+from gateway.access import refusals
+from gateway.access.admission import OWNED, Rules
 from tests.gateway.commands.kit import Answered, Chat, running_gateway, settings_for
 
 TEAM = Rules(people=frozenset({"ann", "bob"}), admins=frozenset({"eve"}))

@@ -16,8 +16,8 @@ import anyio
 
 from engine.errors import EngineError
 from engine.model import session_hash
-from gateway.measures import Note, Pruned, RowsExpired, StoreMeasured, Ticked, unnoted
 from gateway.offload import Offload
+from gateway.operation.measures import Note, Pruned, RowsExpired, StoreMeasured, Ticked, unnoted
 from gateway.state.errors import StateError
 from gateway.state.memory import Memory
 

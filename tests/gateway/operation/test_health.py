@@ -10,9 +10,9 @@ import anyio
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.endpoints import Address, Endpoints, EndpointsUnusable, make_metrics
-from gateway.health import Health, Probe
-from gateway.measures import (
+from gateway.operation.endpoints import Address, Endpoints, EndpointsUnusable, make_metrics
+from gateway.operation.health import Health, Probe
+from gateway.operation.measures import (
     AdapterFailed,
     Levels,
     LoopLag,
@@ -27,7 +27,7 @@ from gateway.measures import (
     ToolGuarded,
     TurnEnded,
 )
-from gateway.metrics import Metrics
+from gateway.operation.metrics import Metrics
 
 LEVELS = Levels(turns_running=2, messages_waiting=3, replies_waiting=4, connected={"slack": True, "telegram": False})
 

@@ -12,13 +12,13 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskStatus
 
-from gateway.health import Health
-from gateway.measures import Levels
+from gateway.operation.health import Health
+from gateway.operation.measures import Levels
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from gateway.metrics import Metrics
+    from gateway.operation.metrics import Metrics
 
 GOODBYE_S = 0.5
 """How long an answer under way may still take when the gateway stops."""
@@ -48,7 +48,7 @@ class Address:
 
 def make_metrics() -> "Metrics":
     """Make what counts; it is imported only where somebody asks for the numbers."""
-    from gateway.metrics import Metrics
+    from gateway.operation.metrics import Metrics
 
     return Metrics()
 
@@ -113,7 +113,7 @@ class Endpoints:
     async def _metrics_text(self, _request: "web.Request") -> "web.Response":
         from aiohttp import web
 
-        from gateway.metrics import CONTENT_TYPE
+        from gateway.operation.metrics import CONTENT_TYPE
 
         self._metrics.show(await self._levels())
         text = await to_thread.run_sync(self._metrics.text)

@@ -6,8 +6,8 @@ import socket
 import anyio
 import pytest
 
-from gateway.pulse import beat
-from gateway.supervisor import Supervisor
+from gateway.operation.pulse import beat
+from gateway.operation.supervisor import Supervisor
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from adapters.contract import Place
-from gateway.history import Histories, cut, shown, size
 from gateway.state.compactions import Compaction
 from gateway.state.memory import Memory, open_memory
 from gateway.state.messages import Message, Role
 from gateway.state.restores import RestoreKind
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn, TurnState
-from gateway.summary import LEFT_OUT, PlainSummary
-from gateway.transcripts import read_transcript
+from gateway.turns.history import Histories, cut, shown, size
+from gateway.turns.summary import LEFT_OUT, PlainSummary
+from gateway.turns.transcripts import read_transcript
 
 PLACE = Place("console", "here")
 NOW = datetime(2026, 3, 16, tzinfo=UTC)

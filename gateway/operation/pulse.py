@@ -5,8 +5,8 @@ The sign comes from the loop itself, so that a loop that hangs gives none and th
 
 import anyio
 
-from gateway.measures import LoopLag, Note, unnoted
-from gateway.supervisor import Supervisor
+from gateway.operation.measures import LoopLag, Note, unnoted
+from gateway.operation.supervisor import Supervisor
 
 EVERY_S = 1.0
 SIGNS_IN_TIME = 3

@@ -14,7 +14,7 @@ from gateway.state.compactions import Compaction
 from gateway.state.memory import Memory
 from gateway.state.messages import Message, Role
 from gateway.state.turns import Turn
-from gateway.summary import PlainSummary
+from gateway.turns.summary import PlainSummary
 
 KEPT_SHARE = 2
 """Of the characters allowed, one part in so many is for the newest turns as they are."""

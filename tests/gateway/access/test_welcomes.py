@@ -7,13 +7,13 @@ import anyio
 import pytest
 
 from adapters.contract import Place
-from gateway import allowance
-from gateway.allowance import Allowance
+from gateway.access import allowance
+from gateway.access.allowance import Allowance
+from gateway.access.pairing import redeem
+from gateway.access.welcomes import Welcomes
 from gateway.delivery import Delivery
-from gateway.pairing import redeem
 from gateway.state.access import Role
 from gateway.state.memory import open_memory
-from gateway.welcomes import Welcomes
 from tests.gateway.platform_kit import Platform
 
 ASKED = Place("telegram", "7")

@@ -1,7 +1,7 @@
 """Looks at an installation: what is well, what is odd, what is wrong, and what to do about it.
 
-Here is what Takeback has for itself; `gateway.surroundings` looks at what it depends on. Nothing is made, repaired or
-removed. An existing database is opened as the gateway itself would open it.
+Here is what Takeback has for itself; `gateway.installation.surroundings` looks at what it depends on. Nothing is
+made, repaired or removed. An existing database is opened as the gateway itself would open it.
 """
 
 import os
@@ -16,10 +16,10 @@ import anyio
 
 from engine.errors import EngineError
 from engine.model import Workspace
-from gateway import surroundings
 from gateway.config import ConfigInvalid, Configuration, load_configuration
-from gateway.findings import Finding, Level, Patient
 from gateway.home import Home
+from gateway.installation import surroundings
+from gateway.installation.findings import Finding, Level, Patient
 from gateway.state.database import open_database
 from gateway.state.errors import StateError
 

@@ -15,7 +15,7 @@ from gateway.state.memory import open_memory
 from gateway.state.messages import Role
 from gateway.state.restores import RestoreKind
 from gateway.state.turns import TurnState
-from gateway.toolbox import RECORDED_CHARACTERS, TurnOver
+from gateway.turns.toolbox import RECORDED_CHARACTERS, TurnOver
 from tests.gateway.gateway_kit import Office, open_office
 from tests.gateway.platform_kit import HERE, THERE
 
@@ -217,7 +217,7 @@ async def test_an_agent_that_swallows_its_end_still_cannot_write(office: Office,
 
 
 async def test_stop_does_not_wait_for_ever(office: Office, project: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("gateway.turns.STOP_LIMIT_S", 0.01)
+    monkeypatch.setattr("gateway.turns.running.STOP_LIMIT_S", 0.01)
     begun, may_end = anyio.Event(), anyio.Event()
 
     async def act(tools: Tools) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from gateway.receipts import CHANGED
 from gateway.render import one_line
 from gateway.state.messages import Message, Role
+from gateway.turns.receipts import CHANGED
 
 ASKED_CHARACTERS = 200
 ANSWERED_CHARACTERS = 160

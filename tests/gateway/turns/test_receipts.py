@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from engine.model import Change, ChangeStats, Checkpoint, CheckpointKind, Entry, EntryKind, ToolResult
-from gateway.receipts import receipt
+from gateway.turns.receipts import receipt
 
 OLD, NEW = Entry(EntryKind.FILE, 0o644, "a" * 40), Entry(EntryKind.FILE, 0o644, "b" * 40)
 FOLDER = Entry(EntryKind.DIRECTORY, 0o755, None)

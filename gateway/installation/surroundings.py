@@ -15,7 +15,7 @@ import anyio
 
 import gateway
 from gateway.config import Backend
-from gateway.credentials import (
+from gateway.installation.credentials import (
     SLACK_MANIFEST,
     PlatformUnreachable,
     TokenRefused,
@@ -24,7 +24,7 @@ from gateway.credentials import (
     slack_lacks,
     telegram_bot,
 )
-from gateway.findings import Finding, Level, Patient
+from gateway.installation.findings import Finding, Level, Patient
 from gateway.state.clock import from_text
 from gateway.state.database import open_database
 from gateway.state.errors import StateError

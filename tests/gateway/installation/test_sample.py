@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from gateway.sample import FILES, ensure_sample
+from gateway.installation.sample import FILES, ensure_sample
 
 
 def test_it_holds_every_file_and_nothing_is_left_beside_it(tmp_path):

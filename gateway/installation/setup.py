@@ -9,8 +9,8 @@ from typing import Any
 from gateway.config import load_configuration
 from gateway.config.example import render
 from gateway.config.settings import WORKSPACE_NAME
-from gateway.credentials import SLACK_MANIFEST
 from gateway.home import Home
+from gateway.installation.credentials import SLACK_MANIFEST
 
 SLACK_STEPS = f"""\
 For Slack: open https://api.slack.com/apps?new_app=1, choose "From a manifest", and paste {SLACK_MANIFEST}. Then

@@ -1,7 +1,7 @@
 """The other Takeback processes over the same home: their turns are waited for, and what a dead one left is settled.
 
-A start settles everything (`gateway.recovery`). A process that goes on working settles what dies beside it when it is
-next asked for something that may depend on it: restores it was in the middle of, and turns it was running.
+A start settles everything (`gateway.operation.recovery`). A process that goes on working settles what dies beside it
+when it is next asked for something that may depend on it: restores it was in the middle of, and turns it was running.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from adapters.contract import Place
 from gateway.commands.base import Declined
 from gateway.commands.settling import settle_restores
 from gateway.offload import Offload
-from gateway.recovery import tell
+from gateway.operation.recovery import tell
 from gateway.state.memory import Memory
 from gateway.state.sessions import Session
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 import anyio
 
 from adapters.contract import Adapter, ConnectionFailed, Receive
-from gateway.measures import AdapterFailed, Note, unnoted
+from gateway.operation.measures import AdapterFailed, Note, unnoted
 
 FIRST_DELAY_S = 1.0
 LONGEST_DELAY_S = 120.0

@@ -3,7 +3,7 @@
 import pytest
 
 from adapters.contract import Attachment, Offered, SendFailed
-from gateway.fetching import MOST_FILES, NAME_CHARACTERS, fetch, safe_names
+from gateway.access.fetching import MOST_FILES, NAME_CHARACTERS, fetch, safe_names
 
 
 def offered(name: str, outcome: bytes | Exception, size: int | None = None) -> Offered:

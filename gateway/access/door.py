@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from adapters.contract import Inbound, Outbound, Part, Reception
-from gateway import refusals
-from gateway.access import Access
-from gateway.allowance import Allowance
-from gateway.fetching import fetch, safe_names
-from gateway.measures import Note, Refused, unnoted
+from gateway.access import refusals
+from gateway.access.admission import Access
+from gateway.access.allowance import Allowance
+from gateway.access.fetching import fetch, safe_names
+from gateway.operation.measures import Note, Refused, unnoted
 from gateway.state.access import Admissions, Role
 from gateway.state.buttons import Bound, Buttons
 

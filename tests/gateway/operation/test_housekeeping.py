@@ -16,9 +16,9 @@ from engine.model import Workspace
 from gateway.app import make_prune_policy
 from gateway.config.settings import Checkpoints, Settings
 from gateway.config.settings import Workspace as Configured
-from gateway.housekeeping import Housekeeping, Tidying
-from gateway.measures import Measure, Pruned, RowsExpired, StoreMeasured, Ticked
 from gateway.offload import Offload
+from gateway.operation.housekeeping import Housekeeping, Tidying
+from gateway.operation.measures import Measure, Pruned, RowsExpired, StoreMeasured, Ticked
 from gateway.state.memory import Memory, open_memory
 from gateway.state.turns import TurnState
 from tests.gateway.state.kit import HERE, THERE, MovedClock, message
@@ -125,14 +125,14 @@ async def test_without_a_policy_nothing_is_pruned(memory, engine, workspace):
 
 
 async def test_a_pass_leaves_one_line_and_its_numbers(memory, engine, workspace, clock, caplog):
-    caplog.set_level("INFO", "gateway.housekeeping")
+    caplog.set_level("INFO", "gateway.operation.housekeeping")
     await memory.inbox.done(await memory.inbox.accept(message("hello", "e1")))
     clock.advance(timedelta(days=4))
     seen: list[Measure] = []
 
     await housekeeping(memory, engine, seen, policy=PrunePolicy()).tick()
 
-    (line,) = [record for record in caplog.records if record.name == "gateway.housekeeping"]
+    (line,) = [record for record in caplog.records if record.name == "gateway.operation.housekeeping"]
     assert line.getMessage() == "tidied"
     assert (line.expired_messages, line.expired_replies, line.checkpoints, line.dropped) == (1, 0, 3, 0)
     assert line.store_bytes > 0
@@ -209,7 +209,7 @@ async def test_passes_begin_after_the_start_and_go_on_until_the_service_stops(me
 async def test_a_store_that_cannot_be_pruned_is_logged_and_ends_nothing(memory, engine, gitless, workspace, caplog):
     await housekeeping(memory, gitless, [], policy=PrunePolicy()).tick()
 
-    said = [record for record in caplog.records if record.name == "gateway.housekeeping"]
+    said = [record for record in caplog.records if record.name == "gateway.operation.housekeeping"]
     assert {record.levelname for record in said} <= {"ERROR", "WARNING"}
     assert "git cannot be used" in said[0].getMessage()
     assert len(await held(engine, workspace)) == 3

@@ -14,12 +14,12 @@ import anyio.lowlevel
 
 from engine.errors import EngineError
 from engine.model import ToolCall, ToolResult
-from gateway.approvals import Gate
-from gateway.measures import Note, ToolGuarded, unnoted
 from gateway.offload import Offload
+from gateway.operation.measures import Note, ToolGuarded, unnoted
 from gateway.render import one_line
 from gateway.state.messages import Messages
 from gateway.state.patience import until_stored
+from gateway.turns.approvals import Gate
 
 RECORDED_CHARACTERS = 100_000
 """How much of one argument or result is kept; the files themselves are in the checkpoints."""

@@ -15,23 +15,23 @@ from adapters.contract import Part, Place
 from engine.errors import EngineError
 from engine.model import BackendChoice, ToolCall, Workspace
 from gateway.agents.base import Agent, TurnContext
-from gateway.approvals import BY_DEFAULT, Approvals, Asker, Gate, Policy
 from gateway.delivery import Delivery
-from gateway.history import Histories
-from gateway.measures import Note, TurnEnded, unnoted
-from gateway.neighbours import Neighbours
 from gateway.offload import Offload
-from gateway.receipts import receipt
+from gateway.operation.measures import Note, TurnEnded, unnoted
+from gateway.operation.neighbours import Neighbours
 from gateway.render import Reply, say
-from gateway.slots import Slot
 from gateway.state.errors import StateError, TurnRunning
 from gateway.state.inbox import Received
 from gateway.state.memory import Memory
 from gateway.state.patience import until_stored
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn, TurnState, turn_ref
-from gateway.toolbox import Toolbox
-from gateway.writers import Writers
+from gateway.turns.approvals import BY_DEFAULT, Approvals, Asker, Gate, Policy
+from gateway.turns.history import Histories
+from gateway.turns.receipts import receipt
+from gateway.turns.slots import Slot
+from gateway.turns.toolbox import Toolbox
+from gateway.turns.writers import Writers
 
 MAX_TURNS = 8
 """How many turns run at once in all chats; every one may hold a writer's thread (`gateway.offload.WRITERS`)."""

@@ -5,8 +5,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from gateway.slots import Slot
 from gateway.state.approvals import ApprovalState
+from gateway.turns.slots import Slot
 from tests.gateway.agent_kit import Scripted, runs_what_it_is_told
 from tests.gateway.gateway_kit import open_office
 from tests.gateway.platform_kit import THERE

@@ -8,10 +8,10 @@ import anyio
 import pytest
 
 from adapters.contract import Attachment, Button, Inbound, Offered, Place, Reception
-from gateway import refusals
-from gateway.access import OWNED, Access, Rules, rules_of
+from gateway.access import refusals
+from gateway.access.admission import OWNED, Access, Rules, rules_of
+from gateway.access.door import IDS_EVERY_S, REFUSED_EVERY_S, Door, Entry
 from gateway.config.settings import MIB, Settings
-from gateway.door import IDS_EVERY_S, REFUSED_EVERY_S, Door, Entry
 from gateway.state.access import CODES_OF_ALL, Role
 from gateway.state.memory import Memory, open_memory
 

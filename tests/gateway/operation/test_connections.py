@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from adapters.contract import ConnectionFailed, Inbound, Reception
-from gateway.connections import Backoff, Connections
-from gateway.measures import AdapterFailed, Measure
+from gateway.operation.connections import Backoff, Connections
+from gateway.operation.measures import AdapterFailed, Measure
 from tests.gateway.platform_kit import Platform
 
 AT_ONCE = Backoff(first_s=0.0, longest_s=0.0)

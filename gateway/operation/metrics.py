@@ -6,7 +6,7 @@ Imported only where the numbers are served; it brings its own registry, so that 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from gateway.measures import (
+from gateway.operation.measures import (
     AdapterFailed,
     Levels,
     LoopLag,

@@ -1,0 +1,1 @@
+"""Setting an installation up, and examining one."""
