@@ -1,0 +1,67 @@
+"""What a directory stands on: which directory it is, on what kind of file system, and what is mounted below it."""
+
+import os
+from dataclasses import dataclass
+
+_MOUNTS = "/proc/self/mountinfo"
+_ESCAPED = str.maketrans({" ": "\\040", "\t": "\\011", "\n": "\\012", "\\": "\\134"})  # proc_pid_mountinfo(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a directory stands on at one moment; equal as long as nothing was mounted, unmounted or exchanged.
+
+    ``kinds`` are the file systems of the directory and of the mounts below it, ``below`` those mounts as the kernel
+    describes them.
+    """
+
+    device: int
+    inode: int
+    mount: str
+    kinds: frozenset[str]
+    below: tuple[str, ...]
+
+
+def find_ground(root: str) -> Ground | None:
+    """Return what a directory stands on, ``None`` where the system does not say."""
+    try:
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        mount = _mount_of(descriptor)
+        table = _read(_MOUNTS).splitlines()
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return _ground(root, status, mount, table)
+
+
+def _ground(root: str, status: os.stat_result, mount: str, table: list[str]) -> Ground | None:
+    inside = root.translate(_ESCAPED).rstrip("/") + "/"
+    below = [line for line in table if line.split(" ", 5)[4].startswith(inside)]
+    own = [line for line in table if line.split(" ", 1)[0] == mount]
+    if not own:
+        return None
+    kinds = frozenset(_kind(line) for line in [*own, *below])
+    return Ground(status.st_dev, status.st_ino, own[0], kinds, tuple(below))
+
+
+def _mount_of(descriptor: int) -> str:
+    """Return the id of the mount that an open directory is on."""
+    for line in _read(f"/proc/self/fdinfo/{descriptor}").splitlines():
+        name, _colon, value = line.partition(":")
+        if name == "mnt_id":
+            return value.strip()
+    return ""
+
+
+def _kind(line: str) -> str:
+    return line.partition(" - ")[2].partition(" ")[0]
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="surrogateescape") as stream:
+        return stream.read()
