@@ -23,7 +23,7 @@ _RENEWED = "renewed_at"
 
 def has_baseline(store: Store, workspace: Workspace, session: str) -> bool:
     """Whether the beginning of a session is recorded and can be read; the caller holds ``store.use``."""
-    return find_ref(store.git, session_ref(workspace.hash, session_hash(session))) is not None
+    return find_ref(store.git, session_ref(workspace.hash, session_hash(session)), store.commits) is not None
 
 
 def record_baseline(store: Store, workspace: Workspace, session: str, captured: Captured) -> None:
@@ -59,7 +59,7 @@ def find_baseline(store: Store, workspace: Workspace, session: str) -> RefRecord
         StoreDamaged: it was, and cannot be read.
     """
     name = session_ref(workspace.hash, session_hash(session))
-    baseline = find_ref(store.git, name)
+    baseline = find_ref(store.git, name, store.commits)
     if baseline is None and _is_damaged(store, name):
         raise StoreDamaged("the record of how this session began cannot be read")
     return baseline

@@ -58,7 +58,7 @@ def list_held(store: Store, workspace: Workspace) -> list[Held]:
     stats = store.ledger(workspace).stats_of()
     broken: list[str] = []
     checkpoints = checkpoint_ref(workspace.hash, 0).rpartition("/")[0]
-    records = list_refs(store.git, checkpoints, broken)
+    records = list_refs(store.git, checkpoints, broken, store.commits)
     aside = names_below(store.layout, checkpoints)
     torn = [name for name, _content in find_torn(store.layout, checkpoints)]
     store.remembered(workspace).broken = tuple(dict.fromkeys([*broken, *aside, *torn]))

@@ -12,9 +12,11 @@ from engine.errors import StorageFailed, StoreBusy, StoreDamaged
 from engine.host import durable, locks
 from engine.host.git import Git
 from engine.model import Workspace
+from engine.store.commits import Commits
 from engine.store.index import Index, load_index
 from engine.store.layout import REF_ROOT, Layout
 from engine.store.ledger import Ledger, load_ledger
+from engine.store.stamps import file_stamp
 from engine.store.torn import find_torn
 
 # A git that outlives the process that started it sees the end of its input and is gone, with its locks, before this.
@@ -27,6 +29,7 @@ class Remembered:
     """What is kept in memory, each with the stamp of the file it was read from.
 
     ``broken`` are the names of checkpoints that the last list had to leave out, because their commits are gone.
+    ``tracked`` is what the user's repository tracks, ``seen`` what the last look found.
     ``proved`` says that this process has seen the store give back what the base holds.
     """
 
@@ -36,6 +39,8 @@ class Remembered:
     ledger_stamp: tuple[int, ...] | None = None
     tracked: Any = None
     tracked_stamp: tuple[int, ...] | None = None
+    seen: Any = None
+    sieve: Any = None
     broken: tuple[str, ...] = ()
     proved: bool = False
 
@@ -44,14 +49,19 @@ class Remembered:
 class Store:
     """One store; thread-safe through its locks: whoever reads or writes a workspace's files holds `use`.
 
-    ``lock_wait_s`` bounds every wait for a lock.
+    ``lock_wait_s`` bounds every wait for a lock; ``commits`` is what is known of the commits in it.
     """
 
     layout: Layout
     git: Git
     lock_path: str
     lock_wait_s: float = 10.0
+    commits: Commits = field(init=False)
     _remembered: dict[str, Remembered] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Know no commit yet."""
+        self.commits = Commits(self.git)
 
     def ensure(self) -> None:
         """Make or repair what the store's directory needs.
@@ -190,9 +200,8 @@ class Store:
     def _sweep_torn_names(self, workspace: Workspace) -> None:
         """Remove torn names that are made anew when they are needed; those of history are left, and said."""
         below = f"{REF_ROOT}/{workspace.hash}"
-        for name, _content in list(find_torn(self.layout, below)):
-            if name.removeprefix(f"{below}/").partition("/")[0] not in _HISTORY:
-                durable.remove(os.path.join(self.layout.store, name))
+        for name, _content in list(find_torn(self.layout, below, beside=_HISTORY)):
+            durable.remove(os.path.join(self.layout.store, name))
 
 
 @contextmanager
@@ -202,12 +211,3 @@ def _refusals_told() -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageFailed(os.fsdecode(error.filename or "the store"), error.strerror or str(error)) from error
-
-
-def file_stamp(path: str) -> tuple[int, ...] | None:
-    """Return what changes whenever a file is written, ``None`` for a missing one."""
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.errors import GitFailed
 from engine.host.git import Git
+from engine.store.commits import Commits
 from engine.store.layout import REF_ROOT
+from engine.store.names import read_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,52 +53,38 @@ def merged_ref(workspace_hash: str) -> str:
     return f"{REF_ROOT}/{workspace_hash}/merged"
 
 
-def list_refs(git: Git, prefix: str, broken: list[str] | None = None) -> list[RefRecord]:
+def list_refs(
+    git: Git, prefix: str, broken: list[str] | None = None, commits: Commits | None = None
+) -> list[RefRecord]:
     """Return the refs below a prefix, or the one of that name, ordered by name.
 
-    One whose commit the store no longer holds is left as it is and left out; its name is added to ``broken``.
+    One whose commit the store cannot give is left as it is and left out; its name is added to ``broken``.
+
+    Args:
+        git: the store.
+        prefix: where to look.
+        broken: takes the names that were left out.
+        commits: what is known of the store's commits; without it each is read anew.
+
+    Raises:
+        GitFailed: git ran out of time.
+        OSError: a name cannot be read.
     """
-    try:
-        return _read_refs(git, [prefix])
-    except GitFailed as error:
-        if error.timed_out:
-            raise
-        lost = _find_broken(git, prefix)
-        if not lost:
-            raise
-        if broken is not None:
-            broken += lost
-        sound = [name for name in list_names(git, prefix) if name not in lost]
-        return _read_refs(git, sound) if sound else []
-
-
-def _read_refs(git: Git, patterns: Sequence[str]) -> list[RefRecord]:
-    form = "%(refname)%00%(objectname)%00%(tree)%00%(contents)%00%01"
-    out = git.run(["for-each-ref", f"--format={form}", *patterns])
-    records = []
-    for block in out.split(b"\0\x01"):
-        if block.strip():
-            name, commit, tree, message = block.lstrip(b"\n").decode("utf-8", "replace").split("\0", 3)
-            records.append(RefRecord(name, commit, tree, message))
-    return records
+    names = list_names(git, prefix)
+    found = (commits or Commits(git)).find(names.values())
+    if broken is not None:
+        broken += [name for name, oid in names.items() if oid not in found]
+    return [RefRecord(name, oid, found[oid].tree, found[oid].message) for name, oid in names.items() if oid in found]
 
 
 def list_names(git: Git, prefix: str) -> dict[str, str]:
-    """Return every name below a prefix with its commit; no object is opened."""
-    out = git.run(["for-each-ref", "--format=%(refname) %(objectname)", prefix]).decode("utf-8", "surrogateescape")
-    return dict(line.split(" ", 1) for line in out.splitlines())
+    """Return every name below a prefix, or the one of that name, with its commit; no object is opened."""
+    return read_names(git.git_dir, prefix)
 
 
-def _find_broken(git: Git, prefix: str) -> list[str]:
-    names = list_names(git, prefix)
-    commits = "".join(f"{commit}\n" for commit in names.values()).encode("ascii")
-    kinds = git.run(["cat-file", "--batch-check=%(objecttype)"], stdin=commits).splitlines()
-    return [name for name, kind in zip(names, kinds, strict=True) if kind != b"commit"]
-
-
-def find_ref(git: Git, name: str) -> RefRecord | None:
-    """Return one ref, ``None`` if it is not there or leads to nothing."""
-    return next((record for record in list_refs(git, name) if record.name == name), None)
+def find_ref(git: Git, name: str, commits: Commits | None = None) -> RefRecord | None:
+    """Return one ref, ``None`` if it is not there or leads to nothing; see `list_refs`."""
+    return next((record for record in list_refs(git, name, commits=commits) if record.name == name), None)
 
 
 def update_refs(git: Git, *, set_to: Sequence[tuple[str, str]] = (), delete: Iterable[str] = ()) -> None:

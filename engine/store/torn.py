@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from engine.store.layout import Layout
 
@@ -10,13 +10,14 @@ _REF_CONTENT = re.compile(rb"[0-9a-f]{40}\n")
 _MOST_CONTENT_BYTES = 1024
 
 
-def find_torn(layout: Layout, below: str = "refs") -> Iterator[tuple[str, str]]:
-    """Yield the torn names below a prefix with what is left in their files.
+def find_torn(layout: Layout, below: str = "refs", *, beside: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield the torn names below a prefix with what is left in their files; directories in ``beside`` are left out.
 
     Raises:
         OSError: one cannot be read, which proves nothing.
     """
-    for directory, _names, files in os.walk(os.path.join(layout.store, below)):
+    for directory, names, files in os.walk(os.path.join(layout.store, below)):
+        names[:] = [name for name in names if name not in beside]
         for name in files:
             path = os.path.join(directory, name)
             if name.endswith(".lock"):
