@@ -18,15 +18,12 @@ from collections.abc import Callable, Hashable, Iterable
 
 from engine.checkpoints.hearing import Heard, Watches
 from engine.checkpoints.touched import Touched
-from engine.host.mounts import Ground, find_ground
+from engine.host.mounts import STRICT_KINDS, Ground, find_ground
 from engine.host.watching import Watcher, WatchingImpossible, read_limit
 from engine.model import Workspace
 
 TRUSTED_S = 600.0
 """How long after a look at everything the feed is believed, in seconds."""
-
-# Local file systems whose every change goes through this machine's kernel, which tells of all of them.
-TELLING = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "tmpfs", "overlay"})
 
 _MOST_RECENT = 256  # paths; each costs a stat per capture
 _MOST_LINKED = 2000  # beyond, looking at all of them each time is no gain over looking at everything
@@ -245,7 +242,7 @@ class WorkspaceFeed:
         ground = self._feed.ground(self._root)
         if ground is None:
             raise WatchingImpossible("the system does not say what it is mounted on")
-        silent = ground.kinds - TELLING
+        silent = ground.kinds - STRICT_KINDS
         if silent:
             raise WatchingImpossible(f"not all changes on {', '.join(sorted(silent))} would be heard of")
         return ground

@@ -2,7 +2,8 @@
 
 Promises: no environment variable reaches git but the allow-list below; no global or system configuration, hook,
 attribute file, pager, editor, credential helper or fsmonitor program is ever consulted; git only ever works on the
-store and never looks at a workspace; every process has a deadline and is killed with its whole group.
+store; every process has a deadline and is killed with its whole group. One command looks at a workspace,
+`Git.differing`: it compares stat data with a list of ours, opens nothing that is there, and writes nothing.
 
 GitPython adds its own variables to the inherited environment, so each command is started through ``env -i``, which
 makes the allow-list exact.
@@ -65,6 +66,18 @@ _SETTINGS = (
     "protocol.allow=never",
     "diff.external=",
     "diff.renames=false",
+)
+# What makes git's judgement by stat data as strict as it can be.
+_STRICT_SETTINGS = (
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "core.fileMode=true",
+    "core.symlinks=true",
+    "core.ignoreStat=false",
+    "core.untrackedCache=false",
+    "core.preloadIndex=true",
+    "core.precomposeUnicode=false",
+    "core.ignoreCase=false",
 )
 
 _REFRESH = "GIT_PYTHON_REFRESH"
@@ -158,6 +171,26 @@ class Git:
         with self._spawn(executable, arguments, extra, timeout_s, keep_open) as process:
             return _communicate(process, stdin, arguments[0])[0]
 
+    def differing(self, listing: str, work_tree: str) -> list[bytes]:
+        """Return the paths whose stat data are not what a file in the format of git's index says of them.
+
+        Nothing of the workspace has a say in it or can have a program run: this repository is the store, so that no
+        configuration but ours is read; there are no submodules in the listing, and they would be ignored; a comparison
+        without contents needs neither filters nor attributes, and the store's own come before any ``.gitattributes``.
+        A content would be read only of a file stamped as late as the listing itself, which ours never lists.
+
+        Raises:
+            GitUnavailable: git cannot be started.
+            GitFailed: it complained, also of a path that it could not ask about, or ran out of time.
+        """
+        arguments = ["diff-files", "--raw", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"]
+        place = {"GIT_INDEX_FILE": listing, "GIT_WORK_TREE": work_tree}
+        with self._spawn(self.executable(), arguments, place, settings=_STRICT_SETTINGS) as process:
+            out, _name = _communicate(process, b"", arguments[0])
+            if process.complained:
+                raise process.failure()
+        return out.split(b"\0")[1::2]
+
     def answer(self, arguments: Sequence[str]) -> int:
         """Run a command whose exit code is its answer, and return it.
 
@@ -186,12 +219,13 @@ class Git:
         env: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
         keep_open: Sequence[int] = (),
+        settings: Sequence[str] = (),
     ) -> Iterator["GitProcess"]:
         if self._before is not None:
             self._before(arguments)
         variables = {**_ENVIRONMENT, "PATH": self._search_path, "GIT_DIR": self.git_dir, **(env or {})}
         command = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items()), executable]
-        for setting in _SETTINGS:
+        for setting in (*_SETTINGS, *settings):
             command += ["-c", setting]
         process = GitProcess(
             _start([*command, *arguments], keep_open, arguments[0]),

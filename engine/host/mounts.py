@@ -3,6 +3,9 @@
 import os
 from dataclasses import dataclass
 
+STRICT_KINDS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "tmpfs", "overlay"})
+"""Local file systems: every change goes through this machine's kernel, which stamps and tells it."""
+
 _MOUNTS = "/proc/self/mountinfo"
 _ESCAPED = str.maketrans({" ": "\\040", "\t": "\\011", "\n": "\\012", "\\": "\\134"})  # proc_pid_mountinfo(5)
 

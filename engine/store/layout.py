@@ -67,6 +67,10 @@ class Layout:
         """The stat cache of a workspace."""
         return os.path.join(self.store, "indexes", workspace_hash)
 
+    def sieve(self, workspace_hash: str) -> str:
+        """The stat data of a workspace's files as git compares them."""
+        return os.path.join(self.store, "indexes", f"{workspace_hash}.sieve")
+
     def ledger(self, workspace_hash: str) -> str:
         """The ledger of a workspace."""
         return os.path.join(self.store, "ledgers", f"{workspace_hash}.jsonl")
