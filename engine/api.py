@@ -16,8 +16,8 @@ from types import MappingProxyType
 
 from engine.backends.held import Backends
 from engine.checkpoints.baselines import compare_with_baseline, find_baseline, has_baseline, record_baseline
-from engine.checkpoints.capture import Captured
-from engine.checkpoints.diff import compare
+from engine.checkpoints.diff import compare, joined_gaps
+from engine.checkpoints.finding import Finding
 from engine.checkpoints.history import Purpose, damage_notes, get_held, list_held
 from engine.checkpoints.roots import find_root, refuse_own
 from engine.errors import EngineError, GitUnavailable, NestedRepositoryRefused, UnknownCheckpoint
@@ -30,15 +30,16 @@ from engine.model import (
     CheckpointKind,
     CheckpointResult,
     DiffResult,
-    Gap,
     GapReason,
     Limits,
+    Lines,
     RestorePlan,
     RestoreReport,
     ToolCall,
     ToolResult,
     TurnRef,
     Understanding,
+    Wanted,
     Workspace,
 )
 from engine.restore.restores import OwnDirectories, Restores
@@ -125,7 +126,9 @@ class Engine:
         self._backends = Backends(os.path.join(os.path.dirname(lock), "backends"), client_env or command_env)
         self.outputs = Outputs(os.path.join(os.path.dirname(lock), "outputs"))
         self.claims = Claims(os.path.join(os.path.dirname(lock), "writers"))
-        self._toolbox = Toolbox(self._guard, user_home, command_env, self._backends, self.outputs, file_fault)
+        self._toolbox = Toolbox(
+            self._guard, user_home, command_env, self._backends, self.outputs, Finding(runner, search_path), file_fault
+        )
 
     def close(self) -> None:
         """Have backends give back what they hold: connections, containers that they started."""
@@ -154,9 +157,17 @@ class Engine:
 
     # --- tools
 
-    def read_file(self, call: ToolCall, path: str) -> ToolResult:
-        """Return a file's text."""
-        return self._toolbox.read_file(call, path)
+    def read_file(self, call: ToolCall, path: str, lines: Lines = Lines()) -> ToolResult:  # noqa: B008 - a frozen value
+        """Return a file's text, or some lines of it."""
+        return self._toolbox.read_file(call, path, lines)
+
+    def list_files(self, call: ToolCall, path: str, pattern: str = "") -> ToolResult:
+        """List the source files below a directory; with a pattern only those whose name or path fits it."""
+        return self._toolbox.list_files(call, path, pattern)
+
+    def search(self, call: ToolCall, wanted: Wanted, path: str) -> ToolResult:
+        """Find lines of the source files below a directory, or of one file."""
+        return self._toolbox.search(call, wanted, path)
 
     def write_file(self, call: ToolCall, path: str, content: bytes) -> ToolResult:
         """Write a file exactly, taking the turn's checkpoint first."""
@@ -175,14 +186,9 @@ class Engine:
         timeout_s: float | None = None,
         whole_output: bool = False,
     ) -> ToolResult:
-        """Run a shell command; what is not plainly read-only is captured before and after.
+        """Run a shell command, for ``timeout_s`` at most; what is not plainly read-only is captured before and after.
 
-        Args:
-            call: the tool call.
-            command: what the shell is given.
-            on_output: called with pieces of output while the command runs.
-            timeout_s: longest run in seconds; ``None`` for the backend's own limit.
-            whole_output: keep all of the output in a file, which ``outputs`` reads.
+        ``on_output`` gets pieces of output as they come; ``whole_output`` keeps all in a file that ``outputs`` reads.
         """
         return self._toolbox.terminal(
             call, command, on_output=on_output, timeout_s=timeout_s, whole_output=whole_output
@@ -259,9 +265,8 @@ class Engine:
                     specs = parse_selection(selection, tree, self._store.git, held.tree).texts
             captured = self._guard.capture(workspace)
             title = f"since checkpoint {held.checkpoint.id[:8]}: {held.checkpoint.reason}"
-            return compare(
-                self._store.git, title, held.tree, captured.tree, specs, _all_gaps(held.checkpoint, captured)
-            )
+            gaps = joined_gaps(held.checkpoint.gaps, captured.gaps)
+            return compare(self._store.git, title, held.tree, captured.tree, specs, gaps)
 
     def turn_diff(self, workspace: Workspace, turn: str) -> DiffResult | None:
         """Return what a turn's tools changed, ``None`` if they changed nothing or it is no longer known.
@@ -393,8 +398,3 @@ class Engine:
                 for note in report.failed:
                     failure.add_note(f"Not restored: {note.path} ({note.why})")
             raise
-
-
-def _all_gaps(checkpoint: Checkpoint, captured: Captured) -> tuple[Gap, ...]:
-    known = {gap.path for gap in checkpoint.gaps}
-    return (*checkpoint.gaps, *(gap for gap in captured.gaps if gap.path not in known))

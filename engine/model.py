@@ -201,6 +201,31 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """A part of a text: the lines from ``first`` to ``last``, counted from 1, both included; ``None`` for no bound."""
+
+    first: int | None = None
+    last: int | None = None
+
+
+WHOLE = Lines()
+"""All of a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Lines to look for: those that a regular expression fits, or that hold a ``literal`` text.
+
+    ``files`` is a pattern, as in ``.gitignore``, for the names or paths of files; all are searched without it.
+    """
+
+    pattern: str
+    files: str = ""
+    ignore_case: bool = False
+    literal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ToolResult:
     """What a tool did.
 

@@ -13,13 +13,25 @@ from dataclasses import replace
 
 from engine.backends.base import Sandbox, StopSignal
 from engine.backends.held import Backends
+from engine.checkpoints.finding import Finding
 from engine.checkpoints.reading import blob_oid
 from engine.errors import ToolRefused
 from engine.guard import After, Before, Guard
 from engine.host.files import ContentChanged, Fault, Tree
 from engine.host.leftovers import remove_old_beside
 from engine.host.paths import PathUnsafe, display, resolve_inside
-from engine.model import Entry, EntryKind, ToolCall, ToolResult, Understanding, Verdict, Workspace
+from engine.model import (
+    WHOLE,
+    Entry,
+    EntryKind,
+    Lines,
+    ToolCall,
+    ToolResult,
+    Understanding,
+    Verdict,
+    Wanted,
+    Workspace,
+)
 from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths
 from engine.tools.files import prepare_write, read_file
 from engine.tools.filetree import FileTree
@@ -45,19 +57,22 @@ class Toolbox:
         command_env: the environment of commands, and all of it.
         backends: where tools run.
         outputs: where the whole output of a command goes that is asked for.
+        finding: lists files and searches them.
         fault: called before each operation that changes a workspace file (fault injection).
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what tools work with
         self,
         guard: Guard,
         user_home: str,
         command_env: Mapping[str, str],
         backends: Backends,
         outputs: Outputs,
+        finding: Finding,
         fault: Fault | None,
     ) -> None:
         self._outputs = outputs
+        self._finding = finding
         self._guard = guard
         self._backends = backends
         self._user_home = user_home
@@ -66,13 +81,30 @@ class Toolbox:
         self._signals: dict[str, StopSignal] = {}
         self._lock = threading.Lock()
 
-    def read_file(self, call: ToolCall, path: str) -> ToolResult:
-        """Return a file's text."""
+    def read_file(self, call: ToolCall, path: str, lines: Lines = WHOLE) -> ToolResult:
+        """Return a file's text, or some lines of it."""
         try:
             with self._files(call) as tree:
-                return ToolResult(ok=True, text=read_file(tree, tree.resolve(_below(call.workspace), path)).text)
+                return ToolResult(ok=True, text=read_file(tree, tree.resolve(_below(call.workspace), path), lines).text)
         except _MISTAKES as error:
             return _mistake("read_file", path, error)
+
+    def list_files(self, call: ToolCall, path: str, pattern: str) -> ToolResult:
+        """List the source files below a directory; with a pattern only those whose name or path fits it."""
+        try:
+            with self._files(call) as tree:
+                return ToolResult(ok=True, text=self._finding.list_files(tree, _below(call.workspace), path, pattern))
+        except _MISTAKES as error:
+            return _mistake("list_files", path, error)
+
+    def search(self, call: ToolCall, wanted: Wanted, path: str) -> ToolResult:
+        """Find lines of source files; see ``tools.search``."""
+        try:
+            with self._running(call) as signal, self._files(call) as tree:
+                text = self._finding.search(tree, _below(call.workspace), path, wanted, signal)
+                return ToolResult(ok=True, text=text)
+        except _MISTAKES as error:
+            return _mistake("search", wanted.pattern, error)
 
     def write_file(self, call: ToolCall, path: str, content: bytes) -> ToolResult:
         """Write a file exactly, taking the turn's checkpoint first."""

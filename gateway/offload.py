@@ -17,16 +17,19 @@ import anyio.lowlevel
 from anyio import CapacityLimiter, to_thread
 
 from engine.model import (
+    WHOLE,
     Checkpoint,
     CheckpointResult,
     DiffResult,
     Limits,
+    Lines,
     RestorePlan,
     RestoreReport,
     ToolCall,
     ToolResult,
     TurnRef,
     Understanding,
+    Wanted,
     Workspace,
 )
 
@@ -74,9 +77,17 @@ class Offload:
         """Say what a command would do, without running it."""
         return await self._read(lambda: self._engine.understand(workspace, command))
 
-    async def read_file(self, call: ToolCall, path: str) -> ToolResult:
+    async def read_file(self, call: ToolCall, path: str, lines: Lines = WHOLE) -> ToolResult:
         """Run the tool of that name."""
-        return await self._read(lambda: self._engine.read_file(call, path))
+        return await self._read(lambda: self._engine.read_file(call, path, lines))
+
+    async def list_files(self, call: ToolCall, path: str, pattern: str = "") -> ToolResult:
+        """Run the tool of that name."""
+        return await self._read(lambda: self._engine.list_files(call, path, pattern))
+
+    async def search(self, call: ToolCall, wanted: Wanted, path: str) -> ToolResult:
+        """Run the tool of that name."""
+        return await self._read(lambda: self._engine.search(call, wanted, path))
 
     async def write_file(self, call: ToolCall, path: str, content: bytes) -> ToolResult:
         """Run the tool of that name."""

@@ -66,6 +66,12 @@ def patch_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, l
     return f"{whole_lines}\n… the diff is longer than {LARGEST_PATCH_BYTES // (1024 * 1024)} MB and was cut here\n"
 
 
+def joined_gaps(gaps: Sequence[Gap], more: Sequence[Gap]) -> tuple[Gap, ...]:
+    """Return the gaps of both, of one path the first."""
+    known = {gap.path for gap in gaps}
+    return (*gaps, *(gap for gap in more if gap.path not in known))
+
+
 def _specs(selection: Sequence[str], *, literal: bool) -> list[list[str]]:
     """Return the pathspecs, exact paths in as many lists as it takes for each to fit on a command line."""
     if not literal or not selection:

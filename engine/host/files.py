@@ -11,7 +11,7 @@ that has no such window.
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -124,6 +124,20 @@ class Tree:
                 with suppress(FileNotFoundError):  # removed between the two calls
                     found.append((entry.name, Signature.of(entry.stat(follow_symlinks=False))))
         return sorted(found, key=lambda item: item[0])
+
+    def look_below(self, path: str, without: Collection[str], reading: str) -> None:
+        """Nothing has to be learned in advance: a look takes no time here."""
+
+    def contents(self, paths: Sequence[str], limit_bytes: int) -> Iterator[tuple[str, bytes]]:
+        """Yield what regular files hold, in the order asked; what is larger or cannot be read is left out."""
+        for path in paths:
+            try:
+                with self.open_file(path) as file:
+                    content = file.read(limit_bytes + 1)
+            except (OSError, PathUnsafe):
+                continue
+            if len(content) <= limit_bytes:
+                yield path, content
 
     def write_file(self, path: str, chunks: Iterable[bytes], mode: int, *, expected: Expected = ANY) -> Signature:
         """Put a regular file with this content and these permission bits at a path, or leave it as it is.

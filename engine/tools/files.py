@@ -5,13 +5,15 @@ Nothing here changes a file; ``edits.apply_edits`` does, so that a checkpoint fi
 
 import codecs
 from dataclasses import dataclass
-from typing import Final
+from typing import BinaryIO, Final
 
 from engine.errors import ToolRefused
 from engine.host.files import TEMP_PREFIX, Signature
 from engine.host.paths import display
+from engine.model import WHOLE, Lines
 from engine.tools.edits import FileEdit, find_target, follow_link
 from engine.tools.filetree import FileTree
+from engine.tools.lines import read_lines
 
 READ_LIMIT_BYTES: Final = 256 * 1024
 """How much of a file is read for an agent unless it asks otherwise."""
@@ -36,8 +38,8 @@ class ReadResult:
     directory: bool = False
 
 
-def read_file(tree: FileTree, path: str, *, limit_bytes: int = READ_LIMIT_BYTES) -> ReadResult:
-    r"""Read a file, or list a directory (``""`` is the root).
+def read_file(tree: FileTree, path: str, lines: Lines = WHOLE, *, limit_bytes: int = READ_LIMIT_BYTES) -> ReadResult:
+    r"""Read a file or a part of it, or list a directory (``""`` is the root).
 
     Bytes that are no UTF-8 are shown as ``\xff``. Symlinks are followed inside the tree. Raises ``ToolRefused`` where
     there is nothing to read, ``PathUnsafe`` for a malformed path, ``OSError`` from the system.
@@ -51,6 +53,8 @@ def read_file(tree: FileTree, path: str, *, limit_bytes: int = READ_LIMIT_BYTES)
     if not found.is_file:
         raise ToolRefused(display(path), "is neither a file nor a directory")
     with tree.open_file(target) as file:
+        if lines != WHOLE and not is_binary(file):
+            return ReadResult(read_lines(file, path, lines, limit_bytes=limit_bytes), found.size)
         data = file.read(limit_bytes + 1)
     # More may be there than was signed, if somebody is writing to it.
     size_bytes = max(found.size, len(data))
@@ -66,9 +70,21 @@ def prepare_write(tree: FileTree, path: str, content: bytes, *, umask: int = UMA
     return FileEdit(target, before, content, NEW_FILE_MODE & ~umask if before is None else before.mode)
 
 
+def is_binary(file: BinaryIO) -> bool:
+    """Whether git would take a file for binary; it stands at its beginning before and afterwards."""
+    sniffed = file.read(_SNIFFED_BYTES)
+    file.seek(0)
+    return is_binary_content(sniffed)
+
+
+def is_binary_content(content: bytes) -> bool:
+    """Whether git would take content for binary."""
+    return b"\0" in content[:_SNIFFED_BYTES]
+
+
 def _show(name: str, data: bytes, size_bytes: int) -> ReadResult:
     cut_bytes = size_bytes - len(data)
-    if b"\0" in data[:_SNIFFED_BYTES]:
+    if is_binary_content(data):
         return ReadResult(f"{name} is a binary file of {size_bytes} bytes; it is not shown.", size_bytes, binary=True)
     # An incremental decoder keeps back a character that the limit cut in two.
     text = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(data, final=not cut_bytes)

@@ -3,7 +3,7 @@
 ``engine.host.files.Tree`` is the first, and says what each method promises; ``sandbox.SandboxTree`` is the other.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol
 
 from engine.host.signatures import Expected, Signature
@@ -38,6 +38,17 @@ class FileTree(Protocol):
 
     def entries(self, path: str) -> list[tuple[str, Signature]]:
         """Return names and signatures of what a directory holds, sorted by name."""
+        ...
+
+    def look_below(self, path: str, without: Collection[str], reading: str) -> None:
+        """Learn in one go what lies below a directory, where each look takes a moment.
+
+        Directories of a name in ``without`` are left out; files named ``reading`` will be read.
+        """
+        ...
+
+    def contents(self, paths: Sequence[str], limit_bytes: int) -> Iterator[tuple[str, bytes]]:
+        """Yield what regular files hold, in the order asked; what is larger or cannot be read is left out."""
         ...
 
     def write_file(self, path: str, chunks: Iterable[bytes], mode: int, *, expected: Expected = ...) -> Signature:

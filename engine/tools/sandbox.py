@@ -15,13 +15,14 @@ import posixpath
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import BinaryIO, Final
 
 from engine.backends.base import Executed, Sandbox
 from engine.errors import ToolRefused
 from engine.host.files import ANY, TEMP_PREFIX, ContentChanged, Expected, Signature
 from engine.host.paths import PathUnsafe, display, is_repository_part, require_name, validate, within
+from engine.tools import survey
 
 _SHELL: Final = "/bin/sh"
 _NOTHING: Final = "-"
@@ -29,6 +30,7 @@ _OUTSIDE: Final = 93
 _CHANGED: Final = 94
 _NO_ROOT: Final = 95
 _STAT_FIELDS = 6
+_SMALL_BYTES = 1024 * 1024
 
 _PRELUDE: Final = r"""
 LC_ALL=C; export LC_ALL
@@ -135,6 +137,8 @@ class SandboxTree:
         self._sandbox = sandbox
         self._known: dict[str, Signature | None] = {}
         self._links: dict[str, bytes] = {}
+        self._surveyed: survey.Entries = {}
+        self._read: dict[str, bytes] = {}
 
     def resolve(self, directory: str, named: str) -> str:
         """Turn a name into a path below the root."""
@@ -159,6 +163,8 @@ class SandboxTree:
 
     def open_file(self, path: str) -> BinaryIO:
         """Return the content of a file."""
+        if path in self._read:
+            return io.BytesIO(self._read[path])
         done = self._run(_READ, *_split(path))
         if done.exit_code:
             raise _error(done, path)
@@ -175,6 +181,8 @@ class SandboxTree:
 
     def entries(self, path: str) -> list[tuple[str, Signature]]:
         """Return names and signatures of what a directory holds."""
+        if path in self._surveyed:
+            return self._surveyed[path]
         done = self._run(_LIST, path or ".")
         if done.exit_code:
             raise _error(done, path)
@@ -182,6 +190,26 @@ class SandboxTree:
         found = zip(pieces[0::2], pieces[1::2], strict=False)
         signed = [(os.fsdecode(name), _parse(text)) for name, text in found]
         return sorted((name, signature) for name, signature in signed if signature is not None)
+
+    def look_below(self, path: str, without: Collection[str], reading: str) -> None:
+        """Learn in one go what lies below a directory, and what the files named ``reading`` hold."""
+        self._surveyed = survey.look(self._run, path, without, _parse)
+        for directory, entries in self._surveyed.items():
+            self._known |= {_join(directory, name): found for name, found in entries}
+        paths = [_join(directory, reading) for directory in self._surveyed]
+        self._read = dict(self.contents(paths, _SMALL_BYTES))
+
+    def contents(self, paths: Sequence[str], limit_bytes: int) -> Iterator[tuple[str, bytes]]:
+        """Yield what regular files hold, in the order asked; what is larger or cannot be read is left out."""
+        known = [(path, self._known.get(path)) for path in paths]
+        sizes = [(path, found.size) for path, found in known if found is not None and found.is_file]
+        for path, content in survey.read(self._run, [item for item in sizes if item[1] <= limit_bytes]):
+            if len(content) <= limit_bytes:
+                yield path, content
+
+    def holding(self, paths: Sequence[str], text: str) -> list[str] | None:
+        """Return those of some files that hold a text; ``None`` where that cannot be told."""
+        return survey.hold(self._run, paths, text)
 
     def write_file(self, path: str, chunks: Iterable[bytes], mode: int, *, expected: Expected = ANY) -> Signature:
         """Put a regular file at a path, in one step, making its parents."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from engine.model import ToolResult
 from gateway.render import Reply
-from gateway.state.messages import Message
+from gateway.state.messages import Message, SentFile
 
 
 class Tools(Protocol):
@@ -16,8 +16,21 @@ class Tools(Protocol):
     engine is raised as `engine.errors.EngineError`.
     """
 
-    async def read_file(self, path: str) -> ToolResult:
-        """Read a file."""
+    async def read_file(self, path: str, *, first: int | None = None, last: int | None = None) -> ToolResult:
+        """Read a file, or of a text only the lines from ``first`` to ``last``, both counted from 1 and included."""
+        ...
+
+    async def list_files(self, path: str = ".", pattern: str = "") -> ToolResult:
+        """List the source files below a directory, in order; with a pattern only those whose name or path fits it."""
+        ...
+
+    async def search(
+        self, pattern: str, path: str = ".", *, files: str = "", ignore_case: bool = False, literal: bool = False
+    ) -> ToolResult:
+        """Find the lines of source files that a regular expression fits, or that hold a ``literal`` text.
+
+        ``files`` is a pattern for their names or paths. Each line of the result is ``path:number:text``.
+        """
         ...
 
     async def write_file(self, path: str, content: bytes) -> ToolResult:
@@ -41,11 +54,26 @@ class Tools(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What a turn took of a model: requests made, tokens in and out, and the cost where it is known."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_dollars: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What an agent says at the end of a turn; ``failed`` marks the turn as failed."""
+    """What an agent says at the end of a turn; ``failed`` marks the turn as failed.
+
+    With ``usage`` the turn's receipt, which the last reply ends with, is made by whoever runs the turn: files changed,
+    the checkpoint, what it took, and what can be done.
+    """
 
     replies: tuple[Reply, ...]
     failed: bool = False
+    usage: Usage | None = None
 
 
 class Compactor(Protocol):
@@ -90,13 +118,19 @@ def _unseen(text: str) -> None:
     del text
 
 
+async def _not_kept(file: SentFile) -> bytes | None:
+    del file
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class TurnContext:
     """One turn to answer.
 
     ``guarded`` says whether checkpoints are on. ``notes`` are what the agent has to be told of restores since its last
     answer. ``history`` reads the conversation up to this turn. ``say`` sends a reply in the middle of the turn;
-    ``progress`` shows what is going on.
+    ``progress`` shows what is going on; ``stream`` shows the answer's text so far, all of it each time.
+    ``files`` came with the message; ``read_sent`` reads one of these, or of an earlier message, as long as it is kept.
     """
 
     turn_id: int
@@ -107,6 +141,9 @@ class TurnContext:
     history: ReadHistory = _no_history
     say: Callable[[Reply], Awaitable[None]] = _unheard
     progress: Callable[[str], None] = _unseen
+    stream: Callable[[str], None] = _unseen
+    files: Sequence[SentFile] = ()
+    read_sent: Callable[[SentFile], Awaitable[bytes | None]] = _not_kept
 
 
 class Agent(Protocol):

@@ -26,11 +26,20 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file that came with a message: where it is in the workspace, what it is, and how large it was."""
+
+    path: str
+    media_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of a session.
 
-    The last four fields belong to tool calls: ``content`` is then the result's text, and ``ok`` is ``None`` while there
-    is none (the call was cut off).
+    ``files`` came with a person's message. ``tool_name`` to ``ok`` belong to tool calls: ``content`` is then the
+    result's text, and ``ok`` is ``None`` while there is none (the call was cut off).
     """
 
     id: int
@@ -42,6 +51,7 @@ class Message:
     call_id: str | None = None
     arguments: Mapping[str, object] | None = None
     ok: bool | None = None
+    files: tuple[SentFile, ...] = ()
 
 
 class Messages:

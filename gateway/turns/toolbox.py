@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 
 from engine.errors import EngineError
-from engine.model import ToolCall, ToolResult
+from engine.model import Lines, ToolCall, ToolResult, Wanted
 from gateway.offload import Offload
 from gateway.operation.measures import Note, ToolGuarded, unnoted
 from gateway.render import one_line
@@ -26,6 +26,10 @@ RECORDED_CHARACTERS = 100_000
 
 SHOWN_CHARACTERS = 120
 """How much of a call, and of the last line it wrote, progress shows."""
+
+
+READING = frozenset({"read_file", "list_files", "search"})
+"""Tools that change nothing."""
 
 
 class TurnOver(Exception):
@@ -64,9 +68,24 @@ class Toolbox:
         self._session_begun = not call.guarded
         self._open = True
 
-    async def read_file(self, path: str) -> ToolResult:
-        """Read a file."""
-        return await self._run("read_file", {"path": path}, lambda: self._offload.read_file(self._call, path))
+    async def read_file(self, path: str, *, first: int | None = None, last: int | None = None) -> ToolResult:
+        """Read a file, or some lines of it."""
+        arguments = _given(path=path, first=first, last=last)
+        lines = Lines(first, last)
+        return await self._run("read_file", arguments, lambda: self._offload.read_file(self._call, path, lines))
+
+    async def list_files(self, path: str = ".", pattern: str = "") -> ToolResult:
+        """List the source files below a directory."""
+        arguments = _given(path=path, pattern=pattern)
+        return await self._run("list_files", arguments, lambda: self._offload.list_files(self._call, path, pattern))
+
+    async def search(
+        self, pattern: str, path: str = ".", *, files: str = "", ignore_case: bool = False, literal: bool = False
+    ) -> ToolResult:
+        """Find the lines of source files that a pattern fits."""
+        wanted = Wanted(pattern, files, ignore_case, literal)
+        arguments = _given(pattern=pattern, path=path, files=files, ignore_case=ignore_case, literal=literal)
+        return await self._run("search", arguments, lambda: self._offload.search(self._call, wanted, path))
 
     async def write_file(self, path: str, content: bytes) -> ToolResult:
         """Write a file exactly."""
@@ -105,7 +124,7 @@ class Toolbox:
             work = partial(_refused, refusal)
         # Shielded as a whole: the engine ends a stopped call by itself, and what it did by then is written down.
         with anyio.CancelScope(shield=True):
-            result = await self._recorded(tool, arguments, work, changes=refusal is None and tool != "read_file")
+            result = await self._recorded(tool, arguments, work, changes=refusal is None and tool not in READING)
         await anyio.lowlevel.checkpoint_if_cancelled()
         return result
 
@@ -182,6 +201,11 @@ async def _refused(words: str) -> ToolResult:
 def _title(tool: str, arguments: Mapping[str, str]) -> str:
     named = arguments.get("command") or arguments.get("path") or ""
     return one_line(f"{tool}: {named}" if named else tool, SHOWN_CHARACTERS)
+
+
+def _given(**arguments: object) -> dict[str, str]:
+    """The arguments of a call as they are recorded: those that say something."""
+    return {name: str(value) for name, value in arguments.items() if value is not False and value not in (None, "")}
 
 
 def _bounded(text: str) -> str:

@@ -15,8 +15,17 @@ class RecordingTools:
 
     calls: list[tuple[object, ...]] = field(default_factory=list)
 
-    async def read_file(self, path: str) -> ToolResult:
+    async def read_file(self, path: str, *, first: int | None = None, last: int | None = None) -> ToolResult:
+        assert (first, last) == (None, None)
         return self._note("read_file", path)
+
+    async def list_files(self, path: str = ".", pattern: str = "") -> ToolResult:
+        return self._note("list_files", path, pattern)
+
+    async def search(
+        self, pattern: str, path: str = ".", *, files: str = "", ignore_case: bool = False, literal: bool = False
+    ) -> ToolResult:
+        return self._note("search", pattern, path, files, ignore_case, literal)
 
     async def write_file(self, path: str, content: bytes) -> ToolResult:
         return self._note("write_file", path, content)
