@@ -6,17 +6,18 @@ from types import MappingProxyType
 
 from engine.checkpoints.manifest import covers, iter_parents
 from engine.model import Change, Entry, EntryKind, Gap
-from engine.store.index import Row
+from engine.store.rows import Row, Rows
 
 NO_WRITES: Mapping[str, Entry | None] = MappingProxyType({})
 
 
-def compare_rows(before: dict[str, Row], after: dict[str, Row], gaps: Iterable[Gap]) -> tuple[Change, ...]:
-    """Return what differs between two captures, leaving out what the second one could not capture."""
+def compare_rows(before: Rows, after: Rows, gaps: Iterable[Gap], differing: Iterable[str]) -> tuple[Change, ...]:
+    """Return what differs between two captures, leaving out what the second one could not capture.
+
+    ``differing`` are the paths whose rows are not the same in both.
+    """
     unknown = frozenset(gap.path for gap in gaps)
     changes = []
-    # A row that did not change is the same object in both, which makes the usual comparison cheap.
-    differing = {path for path, row in after.items() if before.get(path) is not row} | (before.keys() - after.keys())
     for path in sorted(differing):
         old, new = before.get(path), after.get(path)
         if covers(unknown, path):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from engine.changes import NO_WRITES, compare_rows, only_at, without_others, written_as_planned
 from engine.checkpoints.capture import Captured, capture
 from engine.checkpoints.diff import change_stats
+from engine.checkpoints.feed import Feed, WorkspaceFeed
 from engine.checkpoints.history import (
     Held,
     Purpose,
@@ -47,6 +48,7 @@ from engine.store.journal import INSTANCE, RunningNote, clear_running, is_alive,
 from engine.store.ledger import WriteRecord, append_record
 from engine.store.objects import find_tree
 from engine.store.opened import Store
+from engine.store.rows import Rows
 
 _LOG = logging.getLogger(__name__)
 
@@ -91,12 +93,14 @@ class Guard:
         store: the store.
         own: Takeback's own directories.
         restores: finishes an interrupted restore before anything else is captured.
+        feed: what tells of changes between captures.
     """
 
-    def __init__(self, store: Store, own: OwnDirectories, restores: Restores) -> None:
+    def __init__(self, store: Store, own: OwnDirectories, restores: Restores, feed: Feed | None = None) -> None:
         self._store = store
         self._own = own
         self._restores = restores
+        self._feed = feed
         self._retry_at = 0.0
         self._said: dict[str, str] = {}
         self._damage: dict[str, tuple[str, ...]] = {}
@@ -197,10 +201,11 @@ class Guard:
         self, call: ToolCall, before: Before, state: Captured, named: Sequence[str], *, only_named: bool
     ) -> After:
         workspace = call.workspace
-        captured = recapture(self._store, workspace, state, named) if only_named else None
+        feed = self._feed_of(workspace)
+        captured = recapture(self._store, workspace, state, named, feed=feed) if only_named else None
         if captured is None:
             captured = self.capture(workspace, named)
-        changes = compare_rows(state.rows, captured.rows, captured.gaps)
+        changes = compare_rows(state.rows, captured.rows, captured.gaps, captured.differing(state.rows))
         if only_named:
             changes = only_at(changes, named)
         changes = without_others(changes, self._store.ledger(workspace).put_after(before.number))
@@ -281,8 +286,8 @@ class Guard:
         tree = running.commit and find_tree(self._store.git, running.commit)
         if running.commit is None or tree is None:
             return ()
-        rows = before.rows if before.base == running.commit else {}
-        state = Captured(running.commit, tree, {}, rows, frozenset(), running.gaps, running.excluded)
+        rows = before.rows if before.base == running.commit else Rows()
+        state = Captured(running.commit, tree, Rows(), rows, frozenset(), running.gaps, running.excluded)
         held = list_held(self._store, workspace)
         found = covering(held, state, running.turn)
         if found is None:
@@ -293,7 +298,7 @@ class Guard:
             with Tree.open(workspace.root) as files:
                 remove_leftovers(files, running.writes)
             captured = self.capture(workspace, running.writes)
-            changes = compare_rows(rows, captured.rows, captured.gaps)
+            changes = compare_rows(rows, captured.rows, captured.gaps, captured.differing(rows))
             self._note(workspace, running.turn, found, written_as_planned(changes, running.writes), captured)
         return (f"the service ended during a tool; the state {running.reason} is checkpoint {found.checkpoint.id[:8]}",)
 
@@ -301,9 +306,13 @@ class Guard:
         """Capture a workspace and note what was named and could not be captured. The caller holds ``store.use``."""
         named = tuple(named)
         forced = [path for path in named if not is_secret_name(path.rpartition("/")[2])]
-        captured = capture(self._store, workspace, self._own(), [*forced, *self._store.ledger(workspace).present()])
+        forced += self._store.ledger(workspace).present()
+        captured = capture(self._store, workspace, self._own(), forced, feed=self._feed_of(workspace))
         hidden = [_hidden_gap(path) for path in named if _is_hidden(workspace, captured, path)]
         return replace(captured, gaps=(*captured.gaps, *hidden)) if hidden else captured
+
+    def _feed_of(self, workspace: Workspace) -> WorkspaceFeed | None:
+        return None if self._feed is None else self._feed.of(workspace)
 
     def _take(self, workspace: Workspace, captured: Captured, purpose: Purpose, held: Sequence[Held]) -> Held:
         number = self._store.ledger(workspace).number

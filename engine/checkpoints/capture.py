@@ -17,22 +17,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.checkpoints.manifest import MODES_PATH, encode_modes, git_mode, iter_parents
+from engine.checkpoints.feed import WorkspaceFeed
+from engine.checkpoints.looking import Look
+from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
 from engine.checkpoints.mending import mend_contents, mend_modes, mend_trees, without_lost
 from engine.checkpoints.reading import blob_oid
-from engine.checkpoints.scan import Scan, Scanner, megabytes
-from engine.checkpoints.source import SourceRules, Tracked
-from engine.checkpoints.tracked import index_stamp, read_tracked
+from engine.checkpoints.scan import Scan, megabytes
 from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, StoreDamaged
 from engine.host.files import Tree
 from engine.host.leftovers import remove_old_leftovers
 from engine.host.paths import PathUnsafe, display
 from engine.model import EntryKind, Gap, Workspace
-from engine.store.index import Index, Row, save_index
+from engine.store.index import Index, save_index
+from engine.store.modes import Modes
 from engine.store.objects import CommitContent, ObjectWriter, list_tree, open_writer
 from engine.store.opened import Store
 from engine.store.reader import COPY_BYTES
 from engine.store.refs import base_ref, find_ref
+from engine.store.rows import Row, Rows
 from engine.store.soundness import find_known, has_all_trees
 
 _ATTEMPTS = 3
@@ -48,12 +50,16 @@ class Captured:
 
     commit: str
     tree: str
-    before: dict[str, Row]
-    rows: dict[str, Row]
+    before: Rows
+    rows: Rows
     changed: frozenset[str]
     gaps: tuple[Gap, ...]
     excluded: frozenset[str]
     notes: tuple[str, ...] = ()
+
+    def differing(self, earlier: Rows) -> Iterable[str]:
+        """Return the paths whose rows are not what they were in an earlier capture."""
+        return self.changed if self.before is earlier else self.rows.differing(earlier)
 
 
 @dataclass(slots=True)
@@ -75,7 +81,13 @@ class FilesMoved(Exception):
 
 
 def capture(
-    store: Store, workspace: Workspace, own: frozenset[tuple[int, int]], forced: Iterable[str] = ()
+    store: Store,
+    workspace: Workspace,
+    own: frozenset[tuple[int, int]],
+    forced: Iterable[str] = (),
+    *,
+    feed: WorkspaceFeed | None = None,
+    anew: bool = False,
 ) -> Captured:
     """Capture a workspace; the caller holds ``store.use``.
 
@@ -84,20 +96,28 @@ def capture(
         workspace: what to capture.
         own: device and inode of Takeback's own directories.
         forced: files a tool named, captured even where rules hide them.
+        feed: what tells of changes, so that only what was touched is looked at.
+        anew: look at everything, whatever the feed says.
 
     Raises:
         CaptureFailed: it cannot be read, is too large, or would not keep still.
         GitFailed: the store could not take it; the base is as it was.
     """
     before = _proved_base(store, workspace)
-    rules = _rules(store, workspace, before, frozenset(forced))
+    named = frozenset(forced)
     for _attempt in range(_ATTEMPTS):
-        scan = Scanner(workspace.root, before.rows, rules, workspace.limits, own).scan()
-        remove_old_leftovers(workspace.root, scan.excluded)
+        look = Look(store, workspace, before, own, named, feed=feed, anew=anew)
         try:
+            scan = look.scan()
+            remove_old_leftovers(workspace.root, scan.excluded)
             captured = write_scan(store, workspace, before, scan)
         except FilesMoved:
+            look.failed()
             continue
+        except BaseException:
+            look.failed()
+            raise
+        look.succeeded(store.index(workspace))
         store.remembered(workspace).proved = True
         return captured
     raise CaptureFailed(workspace.root, "files kept changing while they were read; try again when they are quiet")
@@ -105,9 +125,7 @@ def capture(
 
 def look(store: Store, workspace: Workspace, own: frozenset[tuple[int, int]], forced: Iterable[str] = ()) -> Scan:
     """Walk a workspace like `capture` and write nothing."""
-    before = _trusted_base(store, workspace)
-    rules = _rules(store, workspace, before, frozenset(forced))
-    return Scanner(workspace.root, before.rows, rules, workspace.limits, own).scan()
+    return Look(store, workspace, _trusted_base(store, workspace), own, frozenset(forced)).scan()
 
 
 def write_commit(store: Store, refs: Sequence[str], subject: str, meta: dict[str, Any], tree: str, at_s: int) -> str:
@@ -148,27 +166,22 @@ def _trusted_base(store: Store, workspace: Workspace) -> Index:
     if not has_all_trees(store.git, base.tree):
         return Index()
     held = list_tree(store.git, base.tree)
-    rows = {
-        path: row
-        for path, row in index.rows.items()
-        if row.entry.kind is EntryKind.DIRECTORY or held.get(path) == (git_mode(row.entry), row.entry.oid)
-    }
-    # What the base holds and these rows do not must still be known, or its removal would go unseen.
-    unknown = [path for path in held if path not in rows and path != MODES_PATH]
-    if unknown:
-        return Index()
-    modes = held.get(MODES_PATH)
-    return Index(rows, base.commit, base.tree, modes and modes[1])
+    modes = held.pop(MODES_PATH, None)
+    return Index(_rows_of(held, index), base.commit, base.tree, modes and modes[1])
 
 
-def _rules(store: Store, workspace: Workspace, before: Index, forced: frozenset[str]) -> SourceRules:
-    known = store.remembered(workspace)
-    stamp = index_stamp(workspace.root)
-    if known.tracked is None or known.tracked_stamp != stamp:
-        known.tracked = read_tracked(store.git, workspace.root) if stamp else Tracked()
-        known.tracked_stamp = stamp
-    parents = {parent for path in forced for parent in iter_parents(path)}
-    return SourceRules(known.tracked, before.rows, forced, frozenset(parents))
+def _rows_of(held: Mapping[str, tuple[str, str]], index: Index) -> Rows:
+    """Return the rows of what a base holds; what the index does not say of it is known, and read again."""
+    rows = {path: row for path, row in index.rows.items() if row.entry.kind is EntryKind.DIRECTORY}
+    manifest = decode_modes(None)
+    for path, (mode, oid) in held.items():
+        row = index.rows.get(path)
+        entry = manifest.entry(path, mode, oid)
+        if row is not None and (git_mode(row.entry), row.entry.oid) == (mode, oid):
+            rows[path] = row
+        elif entry is not None:
+            rows[path] = Row(entry, trusted=False)
+    return Rows.of(rows)
 
 
 def write_scan(store: Store, workspace: Workspace, before: Index, scan: Scan) -> Captured:
@@ -178,36 +191,27 @@ def write_scan(store: Store, workspace: Workspace, before: Index, scan: Scan) ->
         GitFailed: the base is as it was.
         FilesMoved: files are no longer what the walk found; the base is as it was.
     """
-    pending = _pending(before, scan)
+    modes = before.modes.then(before.rows, scan.rows, scan.changed) if before.modes else Modes.of(scan.rows)
+    pending = _pending(before, scan, modes)
     commit, tree = before.base, before.base_tree
     notes: tuple[str, ...] = ()
     if commit is None or tree is None or pending.content.added or pending.content.deleted:
         commit, tree, notes = _write_objects(store, workspace, scan, pending)
-    _keep_index(store, workspace, before, scan, Index(scan.rows, commit, tree, pending.modes_oid))
-    gaps, excluded = tuple(scan.gaps), frozenset(scan.excluded)
-    return Captured(commit, tree, before.rows, scan.rows, frozenset(scan.changed), gaps, excluded, notes)
+    _keep_index(store, workspace, before, scan, Index(scan.rows, commit, tree, pending.modes_oid, modes))
+    return Captured(commit, tree, before.rows, scan.rows, scan.changed, scan.gaps, scan.excluded, notes)
 
 
-def _pending(before: Index, scan: Scan) -> _Pending:
-    modes = None if _same_shape(before, scan) else encode_modes(scan.rows)
-    oid = before.modes_oid if modes is None else blob_oid(modes)
-    pending = _Pending(CommitContent(before.base_tree), modes or b"", oid or "")
+def _pending(before: Index, scan: Scan, modes: Modes) -> _Pending:
+    oid, encoded = before.modes_oid, b""
+    if oid is None or modes is not before.modes:
+        encoded = modes.encode()
+        oid = blob_oid(encoded)
+    pending = _Pending(CommitContent(before.base_tree), encoded, oid)
     for path in sorted(scan.changed):
         _add_path(pending, path, before.rows.get(path), scan.rows.get(path))
     if pending.modes_oid != before.modes_oid:
         pending.content.added[MODES_PATH] = ("100644", pending.modes_oid)
     return pending
-
-
-def _same_shape(before: Index, scan: Scan) -> bool:
-    """Whether only contents changed, so that what git's trees cannot say is what it was."""
-    if before.modes_oid is None:
-        return False
-    pairs = ((before.rows.get(path), scan.rows.get(path)) for path in scan.changed)
-    return all(
-        old is not None and new is not None and (old.entry.kind, old.entry.mode) == (new.entry.kind, new.entry.mode)
-        for old, new in pairs
-    )
 
 
 def _add_path(pending: _Pending, path: str, old: Row | None, new: Row | None) -> None:
@@ -302,6 +306,7 @@ def _large_notes(workspace: Workspace, scan: Scan, pending: _Pending) -> tuple[s
 
 def _keep_index(store: Store, workspace: Workspace, before: Index, scan: Scan, index: Index) -> None:
     if not scan.changed and before.base == index.base:
+        before.modes = index.modes
         return
     changed = None if before.base is None else scan.changed
     save_index(store.layout.index(workspace.hash), index, changed)

@@ -8,18 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.model import Entry, EntryKind
-from engine.store.index import Row
 from engine.store.layout import RESERVED
+from engine.store.modes import EXECUTABLE, FALLBACKS, REGULAR, TREE, Modes
+from engine.store.rows import Row, Rows
 
 MODES_PATH = f"{RESERVED}/modes"
 
-_REGULAR = "100644"
-_EXECUTABLE = "100755"
 _SYMLINK = "120000"
 _GITLINK = "160000"
-_TREE = "040000"
 _LINK_MODE = 0o777
-_FALLBACKS = {_REGULAR: 0o644, _EXECUTABLE: 0o755, _TREE: 0o755}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class Manifest:
             return Entry(EntryKind.SYMLINK, _LINK_MODE, oid)
         if git_mode == _GITLINK:
             return Entry(EntryKind.REPOSITORY, 0, oid)
-        if git_mode == _TREE:
+        if git_mode == TREE:
             return self.directory(path)
         if git_mode in self.usual:
             return Entry(EntryKind.FILE, self.modes.get(path, self.usual[git_mode]), oid)
@@ -48,13 +45,13 @@ class Manifest:
 
     def directory(self, path: str) -> Entry:
         """Return a directory with its permission bits."""
-        return Entry(EntryKind.DIRECTORY, self.modes.get(path, self.usual[_TREE]), None)
+        return Entry(EntryKind.DIRECTORY, self.modes.get(path, self.usual[TREE]), None)
 
 
 def git_mode(entry: Entry) -> str | None:
     """Return the mode of an entry in a git tree, ``None`` for a directory, which trees only imply."""
     if entry.kind is EntryKind.FILE:
-        return _EXECUTABLE if entry.mode & 0o111 else _REGULAR
+        return EXECUTABLE if entry.mode & 0o111 else REGULAR
     if entry.kind is EntryKind.SYMLINK:
         return _SYMLINK
     return _GITLINK if entry.kind is EntryKind.REPOSITORY else None
@@ -62,25 +59,7 @@ def git_mode(entry: Entry) -> str | None:
 
 def encode_modes(rows: Mapping[str, Row]) -> bytes:
     """Return the content of ``modes`` for a capture."""
-    groups: dict[tuple[str, int], list[str]] = {}
-    parents: set[str] = set()
-    for path, row in rows.items():
-        entry = row.entry
-        parents.add(path.rpartition("/")[0])
-        if entry.kind is EntryKind.DIRECTORY:
-            groups.setdefault((_TREE, entry.mode), []).append(path)
-        elif entry.kind is EntryKind.FILE:
-            groups.setdefault((_EXECUTABLE if entry.mode & 0o111 else _REGULAR, entry.mode), []).append(path)
-    usual = {mode_class: _most_common(groups, mode_class) for mode_class in _FALLBACKS}
-    unusual = [(p, mode) for (name, mode), paths in groups.items() if mode != usual[name] for p in paths]
-    empty = sorted(p for (name, _mode), paths in groups.items() if name == _TREE for p in paths if p not in parents)
-    return json.dumps({"usual": usual, "modes": dict(sorted(unusual)), "empty": empty}, indent=1).encode("ascii")
-
-
-def _most_common(groups: Mapping[tuple[str, int], list[str]], mode_class: str) -> int:
-    """Return the most frequent mode, the smallest of several, so that equal workspaces have equal manifests."""
-    counts = {mode: len(paths) for (name, mode), paths in groups.items() if name == mode_class}
-    return min(counts, key=lambda mode: (-counts[mode], mode), default=_FALLBACKS[mode_class])
+    return Modes.of(rows if isinstance(rows, Rows) else Rows.of(rows)).encode()
 
 
 def decode_modes(content: bytes | None) -> Manifest:
@@ -90,7 +69,7 @@ def decode_modes(content: bytes | None) -> Manifest:
         ValueError: it is damaged.
     """
     value = json.loads(content) if content else {}
-    usual = _FALLBACKS | value.get("usual", {})
+    usual = FALLBACKS | value.get("usual", {})
     bare = {directory for path in value.get("empty", ()) for directory in (path, *iter_parents(path))}
     return Manifest(usual, value.get("modes", {}), frozenset(bare))
 

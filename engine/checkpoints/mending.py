@@ -15,8 +15,9 @@ from engine.host.files import Tree
 from engine.host.git import Git
 from engine.host.paths import PathUnsafe
 from engine.model import EntryKind
-from engine.store.index import LOST_OID, Index, Row
+from engine.store.index import Index
 from engine.store.opened import Store
+from engine.store.rows import LOST_OID, Row, Rows
 from engine.store.soundness import build_trees, find_spoiled, find_unsound, has_all_trees, write_anew
 
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
@@ -37,7 +38,7 @@ def without_lost(store: Store, base: Index) -> Index:
     if not lost:
         return base
     rows = {path: _marked(row) if row.entry.oid in lost else row for path, row in base.rows.items()}
-    return replace(base, rows=rows, modes_oid=None if base.modes_oid in lost else base.modes_oid)
+    return replace(base, rows=Rows.of(rows), modes_oid=None if base.modes_oid in lost else base.modes_oid)
 
 
 def _marked(row: Row) -> Row:

@@ -10,7 +10,7 @@ import stat
 import time
 
 from engine.model import Entry, EntryKind
-from engine.store.index import Row, is_racy
+from engine.store.rows import Row, is_racy
 
 _LINK_MODE = 0o777
 _CHUNK_BYTES = 1024 * 1024

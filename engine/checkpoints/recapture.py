@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable
 
 from engine.checkpoints.capture import Captured, FilesMoved, write_scan
+from engine.checkpoints.feed import WorkspaceFeed
+from engine.checkpoints.looking import build_on
 from engine.checkpoints.manifest import iter_parents
 from engine.checkpoints.scan import Scan
 from engine.checkpoints.source import is_secret_name
@@ -14,12 +16,19 @@ from engine.checkpoints.standing import look_at
 from engine.host.files import ContentChanged, Signature, Tree
 from engine.host.paths import PathUnsafe
 from engine.model import Entry, EntryKind, Workspace
-from engine.store.index import RACY_NS, Row
 from engine.store.layout import RESERVED
 from engine.store.opened import Store
+from engine.store.rows import RACY_NS, Draft, Row
 
 
-def recapture(store: Store, workspace: Workspace, before: Captured, paths: Iterable[str]) -> Captured | None:
+def recapture(
+    store: Store,
+    workspace: Workspace,
+    before: Captured,
+    paths: Iterable[str],
+    *,
+    feed: WorkspaceFeed | None = None,
+) -> Captured | None:
     """Capture these paths anew on top of a capture; the caller holds ``store.use``.
 
     ``None`` says that a whole capture is needed: somebody else captured in between, or a path has to be judged by the
@@ -34,18 +43,22 @@ def recapture(store: Store, workspace: Workspace, before: Captured, paths: Itera
     wanted = set(paths)
     if any(is_secret_name(path.rpartition("/")[2]) or path.split("/")[0] == RESERVED for path in wanted):
         return None
-    scan = Scan(dict(index.rows), set(), list(before.gaps), sorted(before.excluded))
+    draft = Draft(index.rows)
     with Tree.open(workspace.root) as tree:
         for path in sorted(wanted | {parent for named in wanted for parent in iter_parents(named)}):
             try:
                 row = _read(tree, path, workspace.limits.max_file_size_bytes)
             except (OSError, PathUnsafe, ContentChanged, _NeedsWhole):
                 return None
-            _put(scan, index.rows, path, row)
+            _put(draft, path, row)
+    rows, changed = draft.finish()
+    rows = rows if changed else index.rows
     try:
-        return write_scan(store, workspace, index, scan)
+        captured = write_scan(store, workspace, index, Scan(rows, changed, before.gaps, before.excluded))
     except FilesMoved:
         return None
+    build_on(store, workspace, index, store.index(workspace), feed)
+    return captured
 
 
 class _NeedsWhole(Exception):
@@ -69,17 +82,8 @@ def _row(entry: Entry, signature: Signature, read_at_ns: int) -> Row:
     return Row(entry, *stamps, trusted=trusted)
 
 
-def _put(scan: Scan, before: dict[str, Row], path: str, row: Row | None) -> None:
-    old = before.get(path)
-    if row is None:
-        scan.rows.pop(path, None)
-    else:
-        scan.rows[path] = row
-    if old != row:
-        scan.changed.add(path)
-    was_directory = old is not None and old.entry.kind is EntryKind.DIRECTORY
-    if was_directory and (row is None or row.entry.kind is not EntryKind.DIRECTORY):
-        below = f"{path}/"
-        for gone in [known for known in scan.rows if known.startswith(below)]:
-            del scan.rows[gone]
-            scan.changed.add(gone)
+def _put(draft: Draft, path: str, row: Row | None) -> None:
+    if row is None or row.entry.kind is not EntryKind.DIRECTORY:
+        draft.remove(path)
+    if row is not None:
+        draft.put(path, row)

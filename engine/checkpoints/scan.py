@@ -1,22 +1,26 @@
-"""One walk over a workspace: what is there, what changed since the last capture, what cannot be captured.
+"""Looking at a workspace: what is there, what changed since the last capture, what cannot be captured.
 
-The walk goes by directory descriptors, so no symlink is ever followed; FIFOs, sockets and devices are never opened.
-It reads only files whose stat data do not prove them unchanged, and writes nothing.
+A walk looks at everything; a rescan looks again at what is touched and takes all else as it was found before. Both go
+by directory descriptors, so no symlink is ever followed; FIFOs, sockets and devices are never opened. They read only
+files whose stat data do not prove them unchanged, and write nothing.
 """
 
 import hashlib
 import os
 import stat
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from engine.checkpoints.reading import read_file, read_link
 from engine.checkpoints.source import VIRTUALENV_MARKERS, DirectoryRules, SourceRules
+from engine.checkpoints.touched import Branch, Touched, branch_out
 from engine.checkpoints.tracked import read_exclude, read_small_file
 from engine.errors import CaptureFailed
 from engine.host.paths import is_repository_part
 from engine.model import Entry, EntryKind, Gap, GapReason, Limits
-from engine.store.index import LOST_OID, Row
 from engine.store.layout import RESERVED
+from engine.store.rows import LOST_OID, Draft, Row, Rows
 
 # What stands for a nested repository's commit where it has none or keeps it elsewhere: a constant nobody's commit has.
 NO_COMMIT = hashlib.sha1(b"takeback: a nested repository without a commit", usedforsecurity=False).hexdigest()
@@ -24,24 +28,31 @@ NO_COMMIT = hashlib.sha1(b"takeback: a nested repository without a commit", used
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 _DEEPEST = 900  # levels; each holds a descriptor open
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_GITIGNORE = ".gitignore"
+_LEAF = Branch(look=True)
+
+OnDirectory = Callable[[int, str], None]
+"""Called with a directory's descriptor and path before it is listed."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Scan:
-    """What a walk found.
+    """What a look found.
 
     ``rows`` is the whole workspace; ``changed`` the paths whose row is new, different or gone compared with the rows
-    before; ``excluded`` what exists but is no source, a directory for all below it.
+    before; ``gaps`` and ``excluded`` what is there and not in the rows: what cannot be captured, and what is no source,
+    a directory for all below it. ``linked`` are those of the files looked at that have several names.
     """
 
-    rows: dict[str, Row] = field(default_factory=dict)
-    changed: set[str] = field(default_factory=set)
-    gaps: list[Gap] = field(default_factory=list)
-    excluded: list[str] = field(default_factory=list)
+    rows: Rows
+    changed: frozenset[str] = frozenset()
+    gaps: tuple[Gap, ...] = ()
+    excluded: frozenset[str] = frozenset()
+    linked: frozenset[str] = frozenset()
 
 
 class Scanner:
-    """Walks one workspace.
+    """Looks at one workspace.
 
     Args:
         root: its real path.
@@ -49,23 +60,34 @@ class Scanner:
         rules: what is source.
         limits: the workspace's limits.
         own: device and inode of directories of Takeback's own, which are left out.
+        on_directory: told of every directory before it is listed.
     """
 
     def __init__(
         self,
         root: str,
-        before: dict[str, Row],
+        before: Rows,
         rules: SourceRules,
         limits: Limits,
         own: frozenset[tuple[int, int]] = frozenset(),
+        on_directory: OnDirectory | None = None,
     ) -> None:
         self._root = root
         self._before = before
         self._rules = rules
         self._limits = limits
         self._own = own
+        self._on_directory = on_directory
+        self._begin(anew=True)
+
+    def _begin(self, *, anew: bool) -> None:
         self._files = 0
-        self._scan = Scan()
+        self._draft = Draft(self._before, anew=anew)
+        self._gaps: dict[str, Gap] = {}
+        self._excluded: set[str] = set()
+        self._linked: set[str] = set()
+        self._forgotten: set[str] = set()
+        self._listed: set[str] = set()
 
     def scan(self) -> Scan:
         """Walk everything.
@@ -73,52 +95,200 @@ class Scanner:
         Raises:
             CaptureFailed: the root cannot be read, or there are more source files than the limit.
         """
+        self._begin(anew=True)
+        with self._open_root() as descriptor:
+            self._directory(descriptor, "", self._list(descriptor, ""), self._top(), 0)
+        return self._found((), frozenset())
+
+    def rescan(self, previous: Scan, touched: Touched) -> Scan:
+        """Look again at what is touched; the rest is as ``previous``, whose rows are those before, found it.
+
+        What could not be captured before is looked at in any case. The outcome is that of a walk, provided that nothing
+        else changed, neither files nor rules.
+
+        Raises:
+            CaptureFailed: as `scan`.
+        """
+        branch = branch_out(touched | Touched(below=frozenset(gap.path for gap in previous.gaps)))
+        if branch.whole:
+            return self.scan()
+        self._begin(anew=False)
+        with self._open_root() as descriptor:
+            if branch.look:
+                self._list_again(descriptor, "", branch, self._top(), 0)
+            else:
+                self._descend(descriptor, "", branch, self._top(), 0)
+        scan = self._found(previous.gaps, previous.excluded)
+        near_limit = scan.rows.files + len(scan.gaps) > self._limits.max_source_files
+        return self.scan() if near_limit else scan
+
+    @contextmanager
+    def _open_root(self) -> Iterator[int]:
         try:
             descriptor = os.open(self._root, _DIRECTORY_FLAGS & ~os.O_NOFOLLOW)
+            try:
+                yield descriptor
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise CaptureFailed(self._root, f"the directory cannot be read ({error.strerror})") from error
+
+    def _top(self) -> DirectoryRules:
+        return self._rules.top(read_exclude(self._root))
+
+    def _found(self, gaps: Sequence[Gap], excluded: frozenset[str]) -> Scan:
+        """Return what was found, with what was found before of these, as far as it was not looked at again."""
+        rows, changed = self._draft.finish()
+        kept_gaps = [gap for gap in gaps if not self._is_forgotten(gap.path)]
+        gone = {path for path in excluded if self._is_forgotten(path)}
+        if gone != self._excluded:
+            excluded = excluded - gone | self._excluded
+        return Scan(
+            rows if changed else self._before,
+            changed,
+            tuple(sorted([*kept_gaps, *self._gaps.values()], key=lambda gap: gap.path)),
+            excluded,
+            frozenset(self._linked),
+        )
+
+    def _is_forgotten(self, path: str) -> bool:
+        if path.rpartition("/")[0] in self._listed:
+            return True
+        while path:
+            if path in self._forgotten:
+                return True
+            path = path.rpartition("/")[0]
+        return False
+
+    def _list(self, descriptor: int, path: str) -> list[os.DirEntry[str]]:
+        if self._on_directory is not None:
+            self._on_directory(descriptor, path)
+        with os.scandir(descriptor) as listing:
+            return list(listing)
+
+    def _descend(self, descriptor: int, path: str, branch: Branch, rules: DirectoryRules, depth: int) -> None:
+        """Look at what is touched in a directory that itself is as it was."""
+        rules = _with_gitignore(rules, descriptor, path)
+        prefix = f"{path}/" if path else ""
+        for name, child in branch.children.items():
+            self._look_again(descriptor, prefix + name, name, child, rules, depth)
+
+    def _look_again(
+        self, directory: int, path: str, name: str, branch: Branch, rules: DirectoryRules, depth: int
+    ) -> None:
+        """Look at what stands at a path now, in place of what was found there before."""
+        row = self._before.get(path)
+        if row is not None and row.entry.kind is EntryKind.DIRECTORY and not branch.whole:
+            inside = rules.enter(path, name)
+            if inside is not None and self._reenter(directory, path, name, branch, inside, depth):
+                return
+            self._take_back(path)
+        self._draft.remove(path)
+        self._forgotten.add(path)
         try:
-            self._directory(descriptor, "", _list(descriptor), self._rules.top(read_exclude(self._root)), 0)
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except FileNotFoundError:
+            return
         except OSError as error:
-            raise CaptureFailed(self._root, f"the directory cannot be read ({error.strerror})") from error
+            self._gap(path, GapReason.UNREADABLE, error.strerror or "")
+            return
+        self._entry(directory, path, name, status, rules, depth)
+
+    def _reenter(self, parent: int, path: str, name: str, branch: Branch, rules: DirectoryRules, depth: int) -> bool:
+        """Look at what is touched in a known directory; whether it still is the directory that it was."""
+        try:
+            descriptor = os.open(name, _DIRECTORY_FLAGS, dir_fd=parent)
+        except OSError:
+            return False
+        try:
+            if not branch.look:
+                self._descend(descriptor, path, branch, rules, depth + 1)
+                return True
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            if not self._list_again(descriptor, path, branch, rules, depth + 1):
+                return False
+            self._put_directory(path, mode)
+        except OSError:
+            return False
+        else:
+            return True
         finally:
             os.close(descriptor)
-        scan = self._scan
-        scan.changed |= self._before.keys() - scan.rows.keys()
-        scan.gaps.sort(key=lambda gap: gap.path)
-        scan.excluded.sort()
-        return scan
+
+    def _take_back(self, path: str) -> None:
+        """Unsay what was found below a directory that then proved to be another one."""
+        below = f"{path}/"
+        self._gaps = {known: gap for known, gap in self._gaps.items() if not known.startswith(below)}
+        self._excluded = {known for known in self._excluded if not known.startswith(below)}
+
+    def _list_again(self, descriptor: int, path: str, branch: Branch, rules: DirectoryRules, depth: int) -> bool:
+        """Look at all of a directory but at known ones in it that are not touched; whether it still is source."""
+        listing = {entry.name: entry for entry in self._list(descriptor, path)}
+        if path and (".git" in listing or listing.keys() & VIRTUALENV_MARKERS):
+            return False
+        rules = _with_gitignore(rules, descriptor, path)
+        self._listed.add(path)
+        prefix = f"{path}/" if path else ""
+        for name in sorted(listing.keys() | self._before.inside(path).keys() | branch.children.keys()):
+            child = branch.children.get(name, _LEAF)
+            if child is _LEAF and name in listing and self._is_known_directory(prefix + name, listing[name]):
+                continue
+            self._look_again(descriptor, prefix + name, name, child, rules, depth)
+        return True
+
+    def _is_known_directory(self, path: str, entry: os.DirEntry[str]) -> bool:
+        row = self._before.get(path)
+        return row is not None and row.entry.kind is EntryKind.DIRECTORY and entry.is_dir(follow_symlinks=False)
 
     def _directory(
         self, descriptor: int, path: str, listing: list[os.DirEntry[str]], rules: DirectoryRules, depth: int
     ) -> None:
-        if any(entry.name == ".gitignore" for entry in listing):
-            rules = rules.with_patterns(path, read_small_file(".gitignore", descriptor) or b"")
+        if any(entry.name == _GITIGNORE for entry in listing):
+            rules = _with_gitignore(rules, descriptor, path)
         prefix = f"{path}/" if path else ""
-        before, rows, limit = self._before, self._scan.rows, self._limits.max_file_size_bytes
+        before, rows, limit = self._before.inside(path), self._draft.own(path), self._limits.max_file_size_bytes
         for entry in listing:
             name = entry.name
-            here = prefix + name
             try:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                self._gap(here, GapReason.UNREADABLE, error.strerror or "")
+                self._gap(prefix + name, GapReason.UNREADABLE, error.strerror or "")
                 continue
             # The way of nearly every path of nearly every capture: known, and provably as it was.
-            row = before.get(here)
+            row = before.get(name)
             if row is not None and row.describes(status) and stat.S_ISREG(status.st_mode) and status.st_size <= limit:
                 self._count_file()
-                rows[here] = row
-            elif is_repository_part(name) or here == RESERVED:
-                self._scan.excluded.append(here)
-            elif stat.S_ISDIR(status.st_mode):
-                self._subdirectory(descriptor, here, name, status, rules, depth)
-            elif rules.admits(here, name):
-                self._leaf(descriptor, here, name, status)
+                rows[name] = row
+                if status.st_nlink > 1:
+                    self._linked.add(prefix + name)
             else:
-                self._scan.excluded.append(here)
+                self._entry(descriptor, prefix + name, name, status, rules, depth)
+
+    def _entry(
+        self, directory: int, path: str, name: str, status: os.stat_result, rules: DirectoryRules, depth: int
+    ) -> None:
+        """Judge and read what stands at a path."""
+        row = self._before.get(path)
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            self._linked.add(path)
+        if is_repository_part(name) or path == RESERVED:
+            self._excluded.add(path)
+        elif stat.S_ISDIR(status.st_mode):
+            self._subdirectory(directory, path, name, status, rules, depth)
+        elif not rules.admits(path, name):
+            self._excluded.add(path)
+        elif row is not None and self._proves(row, status):
+            self._count_file()
+            self._draft.put(path, row)
+        else:
+            self._leaf(directory, path, name, status)
+
+    def _proves(self, row: Row, status: os.stat_result) -> bool:
+        """Whether a row certainly still says what a regular file holds."""
+        small = status.st_size <= self._limits.max_file_size_bytes
+        return stat.S_ISREG(status.st_mode) and small and row.describes(status)
 
     def _leaf(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):
@@ -136,7 +306,7 @@ class Scanner:
             return
         inside = rules.enter(path, name)
         if inside is None:
-            self._scan.excluded.append(path)
+            self._excluded.add(path)
             return
         if depth >= _DEEPEST:
             self._gap(path, GapReason.UNREADABLE, f"nested deeper than {_DEEPEST} levels")
@@ -156,15 +326,15 @@ class Scanner:
             os.close(descriptor)
 
     def _open_subdirectory(self, descriptor: int, path: str, mode: int, rules: DirectoryRules, depth: int) -> None:
-        listing = _list(descriptor)
+        listing = self._list(descriptor, path)
         names = {entry.name for entry in listing}
         if ".git" in names:
-            self._put(path, Row(Entry(EntryKind.REPOSITORY, 0, _nested_commit(descriptor))))
+            self._draft.put(path, Row(Entry(EntryKind.REPOSITORY, 0, _nested_commit(descriptor))))
             self._gap(path, GapReason.NESTED_REPOSITORY)
         elif names & VIRTUALENV_MARKERS and path not in self._rules.tracked.directories:
-            self._scan.excluded.append(path)
+            self._excluded.add(path)
         else:
-            self._put(path, Row(Entry(EntryKind.DIRECTORY, mode, None)))
+            self._put_directory(path, mode)
             self._directory(descriptor, path, listing, rules, depth + 1)
 
     def _unreadable_directory(self, path: str, error: OSError) -> None:
@@ -187,7 +357,7 @@ class Scanner:
         if read is None:
             self._gap(path, GapReason.CHANGING)
             return
-        self._put(path, read)
+        self._draft.put(path, read)
 
     def _link(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
         self._count_file()
@@ -195,29 +365,30 @@ class Scanner:
             row = read_link(directory, name, status)
         except OSError:
             return
-        self._put(path, row)
+        self._draft.put(path, row)
 
-    def _put(self, path: str, row: Row) -> None:
-        self._scan.rows[path] = row
-        if self._before.get(path) != row:
-            self._scan.changed.add(path)
+    def _put_directory(self, path: str, mode: int) -> None:
+        row = Row(Entry(EntryKind.DIRECTORY, mode, None))
+        known = self._before.get(path)
+        self._draft.put(path, known if known is not None and known == row else row)
 
     def _gap(self, path: str, reason: GapReason, detail: str = "") -> None:
         """Note a gap; what was captured of it before stays in the checkpoint, marked as older."""
         row = self._before.get(path)
         older = row is not None and row.entry.kind in _CONTENT_KINDS and row.entry.oid != LOST_OID
         if row is not None and older:
-            self._put(path, Row(row.entry, trusted=False, older=True))
-        self._scan.gaps.append(Gap(path, reason, detail, older))
+            self._draft.put(path, Row(row.entry, trusted=False, older=True))
+        self._gaps[path] = Gap(path, reason, detail, older)
 
     def _keep_below(self, path: str) -> None:
         """Keep what was captured below a directory that cannot be read now."""
-        below = f"{path}/"
-        for known, row in self._before.items():
-            if known == path:
-                self._put(known, row)
-            elif known.startswith(below) and known not in self._scan.rows and row.entry.oid != LOST_OID:
-                self._put(known, Row(row.entry, trusted=False, older=True))
+        known = self._before.get(path)
+        if known is not None:
+            self._draft.put(path, known)
+        for below in self._before.iter_below(path):
+            row = self._before[below]
+            if self._draft.get(below) is None and row.entry.oid != LOST_OID:
+                self._draft.put(below, Row(row.entry, trusted=False, older=True))
 
     def _count_file(self) -> None:
         self._files += 1
@@ -233,9 +404,10 @@ def megabytes(size: int) -> str:
     return f"{size / (1024 * 1024):.1f} MB"
 
 
-def _list(descriptor: int) -> list[os.DirEntry[str]]:
-    with os.scandir(descriptor) as listing:
-        return list(listing)
+def _with_gitignore(rules: DirectoryRules, descriptor: int, path: str) -> DirectoryRules:
+    """Return the rules with what a directory's own file says."""
+    content = read_small_file(_GITIGNORE, descriptor)
+    return rules.with_patterns(path, content) if content else rules
 
 
 def _nested_commit(directory: int) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from engine.checkpoints.capture import Captured
-from engine.checkpoints.manifest import covers
 from engine.checkpoints.source import is_junk
 from engine.host.paths import is_repository_part
 from engine.model import Change, EntryKind, Gap, GapReason, Workspace
@@ -36,14 +35,14 @@ def _is_missed(name: str) -> bool:
 
 def out_of_reach(before: Captured, after: Captured) -> bool:
     """Whether a tool put what was captured out of reach, such as a file that grew too large."""
-    gaps = frozenset(gap.path for gap in new_gaps(before, after))
-    if not gaps:
-        return False
-    return any(
-        covers(gaps, path)
-        for path, row in before.rows.items()
-        if row.entry.kind in _CONTENT_KINDS and not row.older and _has_gone(after, path)
-    )
+    gaps = {gap.path for gap in new_gaps(before, after)}
+    reached = (path for gap in gaps for path in (gap, *before.rows.iter_below(gap)))
+    return any(_was_held(before, path) and _has_gone(after, path) for path in reached)
+
+
+def _was_held(before: Captured, path: str) -> bool:
+    row = before.rows.get(path)
+    return row is not None and row.entry.kind in _CONTENT_KINDS and not row.older
 
 
 def _has_gone(after: Captured, path: str) -> bool:

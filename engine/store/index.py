@@ -1,9 +1,8 @@
-"""The stat cache of a workspace: what each path held when it was last read, and how to see that it still does.
+"""The stat cache of a workspace on disk: the rows of one capture, the *base*.
 
 It is a cache with one duty: never to say "unchanged" of something that changed. A row is believed only when device,
 inode, size, mode, mtime and ctime are the same *and* the row was read clearly later than the file's last change;
-otherwise the file is read again. A row set always mirrors one capture, the *base*; losing the file costs time, never
-data.
+otherwise the file is read again. Losing the file costs time, never data.
 """
 
 import os
@@ -13,15 +12,10 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 from engine.model import Entry, EntryKind
+from engine.store.modes import Modes
+from engine.store.rows import Draft, Row, Rows
 
 SCHEMA_VERSION = 1
-# The kernel stamps files with a clock that may lag by a tick (1/100 s at worst on Linux) and some file systems keep
-# coarser times; what changed this shortly before it was read could change again within the same stamp.
-RACY_NS = 20_000_000
-
-LOST_OID = "0" * 40
-"""Stands for content that the base should hold and cannot give back: what is there is read and written anew."""
-
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS rows (
     path BLOB PRIMARY KEY, kind TEXT NOT NULL, mode INTEGER NOT NULL, oid TEXT,
@@ -33,52 +27,19 @@ CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WI
 _COLUMNS = "path, kind, mode, oid, size, mtime_ns, ctime_ns, ino, dev, trusted, older"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One path as it was last read.
-
-    ``trusted`` is false where the same stat data could hide a change. ``older`` says that ``oid`` is the content
-    captured last although today's could not be captured. An ``oid`` of `LOST_OID` is known to be of no use.
-    """
-
-    entry: Entry
-    size: int = 0
-    mtime_ns: int = 0
-    ctime_ns: int = 0
-    ino: int = 0
-    dev: int = 0
-    trusted: bool = True
-    older: bool = False
-
-    def describes(self, stat: os.stat_result) -> bool:
-        """Whether what ``stat`` saw is certainly still what was read."""
-        return (
-            self.trusted
-            and self.mtime_ns == stat.st_mtime_ns
-            and self.ctime_ns == stat.st_ctime_ns
-            and self.size == stat.st_size
-            and self.ino == stat.st_ino
-            and self.dev == stat.st_dev
-            and self.entry.mode == stat.st_mode & 0o7777
-        )
-
-
-def is_racy(stat: os.stat_result, read_at_ns: int) -> bool:
-    """Whether a file read at ``read_at_ns`` changed so shortly before (or "later") that its stamp proves nothing."""
-    return max(stat.st_mtime_ns, stat.st_ctime_ns) >= read_at_ns - RACY_NS
-
-
 @dataclass(slots=True)
 class Index:
     """The rows of one workspace and the commit they mirror (``None``: nothing captured yet).
 
-    ``modes_oid`` is the blob of that commit that holds what git's trees cannot say.
+    ``modes_oid`` is the blob of that commit that holds what git's trees cannot say, ``modes`` what it says, where that
+    has been added up.
     """
 
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: Rows = field(default_factory=Rows)
     base: str | None = None
     base_tree: str | None = None
     modes_oid: str | None = None
+    modes: Modes | None = None
 
 
 def load_index(path: str) -> Index:
@@ -90,8 +51,10 @@ def load_index(path: str) -> Index:
             facts = dict(connection.execute("SELECT name, value FROM facts"))
             if facts.get("schema") != str(SCHEMA_VERSION):
                 return Index()
-            rows = {_text(record[0]): _row(record) for record in connection.execute(f"SELECT {_COLUMNS} FROM rows")}  # noqa: S608 - a constant
-            return Index(rows, facts.get("base"), facts.get("base_tree"), facts.get("modes_oid"))
+            draft = Draft(Rows())
+            for record in connection.execute(f"SELECT {_COLUMNS} FROM rows"):  # noqa: S608 - a constant
+                draft.put(_text(record[0]), _row(record))
+            return Index(draft.rows(), facts.get("base"), facts.get("base_tree"), facts.get("modes_oid"))
     except (sqlite3.DatabaseError, ValueError):
         return Index()
 

@@ -19,10 +19,10 @@ from engine.host.git import Git, GitProcess
 from engine.host.paths import PathUnsafe, is_repository_part, validate
 from engine.model import CheckpointKind, Entry, EntryKind, Gap, GapReason, Workspace
 from engine.store.gaps import encode_gap
-from engine.store.index import Row
 from engine.store.layout import RESERVED
 from engine.store.objects import CommitContent, list_tree, open_writer
 from engine.store.reader import COPY_BYTES, open_reader
+from engine.store.rows import Row
 from engine.upkeep.foreign import LeftOut
 from engine.upkeep.heritage import Ancestor
 
