@@ -34,7 +34,7 @@ def run_gateway(wishes: ConsoleWishes, *, log_to_file: bool) -> Exit:
         configuration.home.log if log_to_file else None,
         level=logs.level,
         as_json=logs.format == "json",
-        secrets=configuration.settings.secrets(),
+        secrets=configuration.secrets(),
     ):
         service = console_service(configuration, wishes)
         if service.stays:

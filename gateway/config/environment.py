@@ -41,8 +41,8 @@ def client_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {**command_environment(environment), **kept}
 
 
-def load(environment: Mapping[str, str], workspaces: Sequence[str]) -> Source:
-    """Read every overriding variable; ``workspaces`` are the known names, which variables spell in capitals.
+def load(environment: Mapping[str, str], names: Sequence[str]) -> Source:
+    """Read every overriding variable; ``names`` are the known ones of one's own, which variables spell in capitals.
 
     Raises:
         ConfigInvalid: a variable names no key, cannot be read, or stands beside its ``_FILE`` form.
@@ -54,7 +54,7 @@ def load(environment: Mapping[str, str], workspaces: Sequence[str]) -> Source:
         if not name.startswith(ENVIRONMENT_PREFIX) or name == HOME_VARIABLE or not environment[name]:
             continue
         try:
-            found = _assignment(name, environment[name], workspaces)
+            found = _assignment(name, environment[name], names)
             if found is None:
                 continue
             path, value = found
@@ -69,17 +69,17 @@ def load(environment: Mapping[str, str], workspaces: Sequence[str]) -> Source:
     return Source(tree, places)
 
 
-def _assignment(name: str, value: str, workspaces: Sequence[str]) -> tuple[tuple[str, ...], Any] | None:
+def _assignment(name: str, value: str, names: Sequence[str]) -> tuple[tuple[str, ...], Any] | None:
     """The key and value that one variable sets; ``None`` for a variable that is not about a key."""
     parts = name.removeprefix(ENVIRONMENT_PREFIX).split(NESTING)
-    path = _path(parts, workspaces)
+    path = _path(parts, names)
     if path in keys.IGNORED:
         return path, value
     key = keys.find(path)
     if key is not None:
         return path, _value(name, key, value)
     if name.endswith(FILE_SUFFIX):
-        path = _path([*parts[:-1], parts[-1].removesuffix(FILE_SUFFIX)], workspaces)
+        path = _path([*parts[:-1], parts[-1].removesuffix(FILE_SUFFIX)], names)
         key = keys.find(path)
         if key is not None:
             return path, _value(name, key, _content(name, value))
@@ -89,12 +89,14 @@ def _assignment(name: str, value: str, workspaces: Sequence[str]) -> tuple[tuple
     raise ConfigInvalid([Problem(name, f"no such key; the nearest is {keys.variable(keys.nearest(path))}")])
 
 
-def _path(parts: Sequence[str], workspaces: Sequence[str]) -> tuple[str, ...]:
-    """The key that a variable's name spells; a workspace's capitals, dots and dashes do not matter."""
-    path = [part.lower() for part in parts]
-    if len(path) > 1 and path[0] == "workspaces":
-        spelled = {name.upper().replace("-", "_").replace(".", "_"): name for name in workspaces}
-        path[1] = spelled.get(parts[1].upper(), path[1])
+def _path(parts: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """The key that a variable's name spells; the capitals, dots and dashes of a name of one's own do not matter."""
+    spelled = {name.upper().replace("-", "_").replace(".", "_"): name for name in names}
+    path: list[str] = []
+    for part in parts:
+        above = keys.find(tuple(path))
+        own = above is not None and above.shape is Shape.NAMED
+        path.append(spelled.get(part.upper(), part.lower()) if own else part.lower())
     return tuple(path)
 
 

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from gateway.config import environment as environment_source
-from gateway.config import keys, yaml_file
+from gateway.config import keys, providers, yaml_file
 from gateway.config.keys import Key, Shape
 from gateway.config.problems import ConfigInvalid, Problem
 from gateway.config.settings import Settings
@@ -25,6 +25,10 @@ _SPEAKABLE = frozenset(
         "approvers",
         "approval_timeout_s",
         "history_characters",
+        "max_steps",
+        "max_tokens",
+        "max_minutes",
+        "max_cost_usd",
         "default_workspace",
         "logs",
         "mode",
@@ -43,7 +47,8 @@ class Configuration:
     """The settings that hold, where the gateway lives, and what of the environment it uses.
 
     ``search_path`` is where programs are looked for; ``command_environment`` is what agents' commands see,
-    ``client_environment`` what the programs see by which other places are reached.
+    ``client_environment`` what the programs see by which other places are reached. ``model_keys`` are the keys in the
+    usual variables of model providers, by variable.
     """
 
     settings: Settings
@@ -52,7 +57,12 @@ class Configuration:
     search_path: str
     command_environment: dict[str, str]
     client_environment: dict[str, str]
+    model_keys: Mapping[str, SecretStr] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    def secrets(self) -> list[str]:
+        """Every secret value, for whoever has to keep them out of what is written."""
+        return [*self.settings.secrets(), *(key.get_secret_value() for key in self.model_keys.values())]
 
 
 def load_configuration(
@@ -64,7 +74,7 @@ def load_configuration(
         ConfigInvalid: anything in it is wrong; every finding is named with its place.
     """
     file = yaml_file.load(home.config)
-    variables = environment_source.load(environment, _workspace_names(file.tree))
+    variables = environment_source.load(environment, _own_names(file.tree))
     tree = _without_blanks(_merged(_merged(file.tree, variables.tree), dict(overrides or {})), keys.ROOT)
     sources = (variables, file)
     warnings = [*_drop_ignored(tree, sources, home), *_without_effect(tree, sources, home)]
@@ -75,13 +85,19 @@ def load_configuration(
         search_path=environment.get("PATH") or os.defpath,
         command_environment=environment_source.command_environment(environment),
         client_environment=environment_source.client_environment(environment),
+        model_keys=providers.keys_in(environment),
         warnings=tuple(warnings),
     )
 
 
-def _workspace_names(tree: Mapping[str, Any]) -> list[str]:
-    workspaces = tree.get("workspaces")
-    return [name for name in workspaces if isinstance(name, str)] if isinstance(workspaces, dict) else []
+def _own_names(tree: Mapping[str, Any], key: Key = keys.ROOT) -> list[str]:
+    """The names that the file gives to things: workspaces, models."""
+    names = [name for name in tree if isinstance(name, str)] if key.shape is Shape.NAMED else []
+    for name, value in tree.items():
+        below = keys.child(key, name) if isinstance(name, str) else None
+        if isinstance(value, dict) and below is not None:
+            names += _own_names(value, below)
+    return names
 
 
 def _merged(under: Any, over: Any) -> Any:

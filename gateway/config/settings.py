@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from engine.model import Limits
+from gateway.config.agent import Agent
 from gateway.config.backend import Backend
 from gateway.config.values import AbsolutePath, Address, Amount, Count, Interval, Port, Section, number
 
@@ -67,35 +68,6 @@ class Checkpoints(Section):
         )
 
 
-class Agent(Section):
-    """What answers a turn."""
-
-    kind: Literal["direct", "model", "acp"] = Field(
-        default="direct",
-        description="direct (no model), model (an LLM with tools) or acp (an external agent).",
-    )
-    model: str | None = Field(
-        default=None, description="For model: the provider and the name, as provider:name.", examples=["openai:gpt-5"]
-    )
-    base_url: Address | None = Field(
-        default=None,
-        description="For model: another server that speaks the same API.",
-        examples=["http://127.0.0.1:11434/v1"],
-    )
-
-    history_characters: Annotated[Count, Field(ge=2_000)] = Field(
-        default=200_000,
-        description="What an agent remembers of a conversation. Of a longer one it gets a summary of the older turns; "
-        "nothing is deleted.",
-    )
-
-    @model_validator(mode="after")
-    def _model_is_named(self) -> Self:
-        if self.kind == "model" and not self.model:
-            raise ValueError("needs the key model when its kind is model")
-        return self
-
-
 class Workspace(Section):
     """A directory tree that chats may work in."""
 
@@ -107,7 +79,10 @@ class Workspace(Section):
         examples=[{"enabled": True, "max_snapshots": 50}],
     )
     agent: Agent | None = Field(
-        default=None, description="Another agent for this workspace.", examples=[{"kind": "direct"}]
+        default=None,
+        description="Overrides for this workspace alone: any of the keys of agent. model, base_url and api_key go "
+        "together; models are added.",
+        examples=[{"kind": "direct"}],
     )
     approvals: Approvals | None = Field(
         default=None, description="Another rule for what waits for a person here.", examples=["all"]
@@ -267,6 +242,18 @@ class Settings(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _models_are_known(self) -> Self:
+        sections = {"agent": self.agent} | {
+            f"workspaces.{name}.agent": self.agent_of(name)
+            for name, workspace in self.workspaces.items()
+            if workspace.agent is not None
+        }
+        for place, agent in sections.items():
+            if problem := agent.problem():
+                raise ValueError(f"{place} {problem}")
+        return self
+
     def with_workspace(self, name: str, path: str) -> Self:
         """The same settings with one more workspace; one of that name stays as it is."""
         return self.model_copy(update={"workspaces": {name: Workspace(path=path), **self.workspaces}})
@@ -294,7 +281,9 @@ class Settings(Section):
             if section is not None
             for field in type(section).model_fields
         ]
-        return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+        agents = [self.agent, *(workspace.agent for workspace in self.workspaces.values() if workspace.agent)]
+        keys = [key for agent in agents for key in agent.secrets()]
+        return [*(value.get_secret_value() for value in values if isinstance(value, SecretStr)), *keys]
 
     def checkpoints_of(self, workspace: str) -> Checkpoints:
         """The checkpoint settings that hold in a workspace: its own keys over the common ones."""
@@ -302,9 +291,9 @@ class Settings(Section):
         return self.checkpoints.model_copy(update={key: getattr(own, key) for key in own.model_fields_set})
 
     def agent_of(self, workspace: str) -> Agent:
-        """The agent that answers in a workspace."""
+        """The agent that answers in a workspace: its own keys over the common ones."""
         own = self.workspaces[workspace].agent if workspace in self.workspaces else None
-        return own or self.agent
+        return self.agent if own is None else own.over(self.agent)
 
     def approvals_of(self, workspace: str) -> Approvals:
         """Which commands of an agent wait for a person in a workspace."""

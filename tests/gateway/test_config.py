@@ -376,3 +376,82 @@ def test_without_a_variable_the_home_is_below_the_users(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
 
     assert Home.from_environment({}).path == str(tmp_path / ".takeback")
+
+
+MODELS = """
+agent:
+  kind: model
+  model: fast
+  max_steps: 7
+  models:
+    fast: {model: "openai:mini"}
+    at-home: {model: "openai:qwen", base_url: "http://127.0.0.1:8000/v1"}
+workspaces:
+  slow: {path: /x, agent: {model: "anthropic:large"}}
+  plain: {path: /y, agent: {kind: direct}}
+"""
+
+
+def test_a_workspace_has_the_common_models_beside_its_own(home):
+    settings = load(home, MODELS).settings
+
+    assert [*settings.agent.choices()] == ["fast", "at-home"]
+    slow = settings.agent_of("slow")
+    assert (slow.kind, slow.max_steps) == ("model", 7)
+    assert [choice.shown for choice in slow.choices().values()] == [
+        "default (anthropic:large)",
+        "fast (openai:mini)",
+        "at-home (openai:qwen at http://127.0.0.1:8000/v1)",
+    ]
+    assert settings.agent_of("plain").kind == "direct"
+
+
+def test_the_key_and_address_of_one_model_are_not_sent_with_another(home):
+    text = """
+agent: {kind: model, model: "openai:m", base_url: "http://127.0.0.1:1/v1", api_key: hidden}
+workspaces: {other: {path: /x, agent: {model: "anthropic:n"}}}
+"""
+    choice = load(home, text).settings.agent_of("other").choice(None)
+
+    assert (choice.base_url, choice.api_key) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "agent: {kind: model, model: fast, models: {slow: {model: 'a:b'}}}",
+            "agent has a model that is none of agent.models (slow); a provider's own is written provider:name",
+        ),
+        (
+            "agent: {kind: model, model: fast, base_url: 'http://h', models: {fast: {model: 'a:b'}}}",
+            "agent has no use for base_url when its model is one of models; set it there",
+        ),
+        ("agent: {models: {fast: {model: b}}}", "agent.models.fast needs the key model as provider:name"),
+        ("agent: {models: {default: {model: 'a:b'}}}", "is no name for a model"),
+        ("agent: {max_steps: 0}", "agent.max_steps must be greater than 0, not '0'"),
+    ],
+)
+def test_a_wrong_model_is_named_with_its_place(home, text, wanted):
+    assert wanted in problems(home, text)
+
+
+def test_keys_of_models_come_from_variables_and_files_and_are_known_as_secrets(home, tmp_path):
+    (tmp_path / "key").write_text("of-the-default\n")
+    environment = {
+        "TAKEBACK_AGENT__API_KEY_FILE": str(tmp_path / "key"),
+        "TAKEBACK_AGENT__MODELS__AT_HOME__API_KEY": "of-at-home",
+        "OPENAI_API_KEY": "usual",
+        "OTHER_API_KEY": "foreign",
+    }
+    text = 'agent: {kind: model, model: "openai:m", models: {at-home: {model: "openai:q"}}}'
+
+    configuration = load(home, text, environment)
+
+    keys = {name: choice.api_key for name, choice in configuration.settings.agent.choices().items()}
+    assert {name: key.get_secret_value() for name, key in keys.items() if key} == {
+        "default": "of-the-default",
+        "at-home": "of-at-home",
+    }
+    assert sorted(configuration.secrets()) == ["of-at-home", "of-the-default", "usual"]
+    assert "usual" not in repr(configuration)
