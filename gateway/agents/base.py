@@ -48,6 +48,10 @@ class Tools(Protocol):
         """
         ...
 
+    async def look(self, path: str) -> ToolResult:
+        """Read a file for the agent itself: neither shown nor recorded with the turn."""
+        ...
+
     async def whole_output(self, result: ToolResult) -> bytes | None:
         """Read all that a command wrote, to be sent as a file; ``None`` where that was not asked for."""
         ...
@@ -97,16 +101,18 @@ class ReadHistory(Protocol):
     """Reads the conversation up to a turn, notes included, oldest first; what was taken back is not in it.
 
     Of one that is longer than the configuration allows, a first message of ``Role.SUMMARY`` stands for the older turns;
-    ``compactor`` makes it, a plain one unless given.
+    ``compactor`` makes it, a plain one unless given. ``at_most`` allows fewer characters.
     """
 
-    def __call__(self, compactor: Compactor | None = None) -> Awaitable[Sequence[Message]]:
+    def __call__(
+        self, compactor: Compactor | None = None, *, at_most: int | None = None
+    ) -> Awaitable[Sequence[Message]]:
         """Read it."""
         ...
 
 
-async def _no_history(compactor: Compactor | None = None) -> Sequence[Message]:
-    del compactor
+async def _no_history(compactor: Compactor | None = None, *, at_most: int | None = None) -> Sequence[Message]:
+    del compactor, at_most
     return ()
 
 

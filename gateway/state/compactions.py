@@ -45,15 +45,22 @@ class Compactions:
         row = await self._database.fetch_one(_APPLICABLE, turn_id)
         return None if row is None else _compaction(row)
 
+    async def at(self, head: int) -> Compaction | None:
+        """The summary that a turn begun after this one would be shown."""
+        row = await self._database.fetch_one(_AT, head)
+        return None if row is None else _compaction(row)
 
-_APPLICABLE = """
+
+_FROM = """
     WITH RECURSIVE chain (id, depth) AS (
-        SELECT parent_id, 1 FROM turns WHERE id = ? AND parent_id IS NOT NULL
+        {start}
         UNION ALL
         SELECT t.parent_id, chain.depth + 1 FROM chain JOIN turns t ON t.id = chain.id WHERE t.parent_id IS NOT NULL
     )
     SELECT c.* FROM compactions c JOIN chain ON chain.id = c.turn_id ORDER BY chain.depth, c.id DESC LIMIT 1
 """
+_APPLICABLE = _FROM.format(start="SELECT parent_id, 1 FROM turns WHERE id = ? AND parent_id IS NOT NULL")
+_AT = _FROM.format(start="SELECT id, 1 FROM turns WHERE id = ?")
 
 
 def _compaction(row: Row) -> Compaction:

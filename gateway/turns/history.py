@@ -13,6 +13,7 @@ from gateway.agents.base import Compactor
 from gateway.state.compactions import Compaction
 from gateway.state.memory import Memory
 from gateway.state.messages import Message, Role
+from gateway.state.sessions import Session
 from gateway.state.turns import Turn
 from gateway.turns.summary import PlainSummary
 
@@ -79,8 +80,11 @@ class Histories:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
-    async def read(self, turn: Turn, characters: int, compactor: Compactor | None = None) -> list[Message]:
-        """Read what an agent is shown before a turn, in so many characters at most."""
+    async def read(
+        self, turn: Turn, characters: int, compactor: Compactor | None = None, *, at_most: int | None = None
+    ) -> list[Message]:
+        """Read what an agent is shown before a turn, in so many characters at most, or fewer."""
+        characters = characters if at_most is None else min(characters, at_most)
         compaction = await self._memory.compactions.applicable(turn.id)
         last = None if compaction is None else compaction.turn_id
         messages = shown(compaction, await self._memory.messages.history(turn.session_id, before=turn.id, after=last))
@@ -93,6 +97,20 @@ class Histories:
         stored = await self._memory.compactions.add(turn.session_id, found.turn_id, summary, made_by=made_by)
         _log.info("a conversation was summed up", extra={"session": turn.session_id, "turn": found.turn_id})
         return shown(stored, found.kept)
+
+    async def compact(self, session: Session, characters: int, compactor: Compactor | None = None) -> Compaction | None:
+        """Sum up all that an agent would be shown of a session now; ``None`` where there is nothing new to sum up."""
+        if session.head is None:
+            return None
+        before = await self._memory.compactions.at(session.head)
+        last = None if before is None else before.turn_id
+        messages = await self._memory.messages.history(session.id, after=last)
+        if not any(message.role is not Role.NOTE for message in messages):
+            return None
+        # Notes that follow the last turn speak to the next one and stay as they are.
+        older = found.older if (found := cut(shown(before, messages), 0)) is not None else ()
+        summary, made_by = await _summed_up(older, characters // SUMMARY_SHARE, compactor)
+        return await self._memory.compactions.add(session.id, session.head, summary, made_by=made_by)
 
 
 async def _summed_up(older: Sequence[Message], characters: int, compactor: Compactor | None) -> tuple[str, str]:

@@ -105,6 +105,11 @@ class Toolbox:
             lambda: self._offload.terminal(self._call, command, on_output=output.feed, whole_output=whole_output),
         )
 
+    async def look(self, path: str) -> ToolResult:
+        """Read a file without a trace of it in the turn."""
+        await self._still_open("read_file")
+        return await self._offload.read_file(self._call, path)
+
     async def whole_output(self, result: ToolResult) -> bytes | None:
         """Read what a command wrote, if that was asked for."""
         return None if result.output_file is None else await self._offload.output(result.output_file)
