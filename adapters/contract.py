@@ -196,7 +196,11 @@ class Adapter(Protocol):
         ...
 
     async def progress(self, place: Place, text: str) -> None:
-        """Show what is going on now; best effort, may be dropped or merged. An empty text clears it."""
+        """Show what is going on now; best effort, may be dropped or merged. An empty text clears it.
+
+        The first line says what is done, those below are the newest of what came of it. Below an empty first line
+        stands the answer as far as it is written: its newest part is shown, as it is.
+        """
         ...
 
     async def finished(self, place: Place, event_id: str) -> None:

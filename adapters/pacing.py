@@ -4,6 +4,7 @@ What takes less than a moment shows no words. A place that its platform asks to 
 """
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,10 +12,13 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from adapters.contract import Place, SendFailed
+from adapters.contract import Part, Place, SendFailed, Style
 
 FAREWELL_S = 2.0
 """How long what is still shown may take to go once the adapter stops."""
+
+SAID_FROM_S = 5.0
+"""What has gone on for less is not told its time."""
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +43,33 @@ class Screen(Protocol):
     async def clear(self) -> None:
         """Take away what is shown."""
         ...
+
+
+def parts_of(text: str, watch: "Stopwatch", *, most_output: int, most_answer: int) -> list[Part]:
+    """What is shown of progress (see `Adapter.progress`): of output or of an answer so many characters, the newest."""
+    title, _, rest = text.partition("\n")
+    if title:
+        return [Part(watch.timed(title[:most_output])), Part(rest[-most_output:], Style.BLOCK)]
+    return [Part(rest if len(rest) <= most_answer else f"… {rest[-most_answer:].partition(' ')[2]}")]
+
+
+class Stopwatch:
+    """Tells how long the same has been going on in one place."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._what = ""
+        self._since = 0.0
+
+    def timed(self, what: str) -> str:
+        """What is done, and for how long already."""
+        if what != self._what:
+            self._what, self._since = what, self._clock()
+        seconds = self._clock() - self._since
+        if seconds < SAID_FROM_S:
+            return what
+        minutes, seconds = divmod(int(seconds), 60)
+        return f"{what} · {minutes} min {seconds} s" if minutes else f"{what} · {seconds} s"
 
 
 @dataclass(eq=False, slots=True)

@@ -35,6 +35,8 @@ PROMPT = "> "
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICK_S = 0.2
 TITLE_WIDTH = 48
+ANSWER_LINES = 6
+"""How much is shown above the prompt of an answer that is being written; whole, it is printed like any reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Terminal:
         self._banner = aids.banner
         self._pending = Pending()
         self._progress = ""
+        self._answer: list[str] = []
         self._busy_since = 0.0
         self._tasks: TaskGroup | None = None
         self._receive: Receive | None = None
@@ -125,9 +128,10 @@ class Terminal:
             return FormattedText([("class:prompt", PROMPT)])
         turn = SPINNER[int(elapsed_s / TICK_S) % len(SPINNER)]
         width = self._session.output.get_size().columns - 16
-        doing = (self._progress or "working")[: max(width, 10)]
+        doing = (self._progress or ("answering" if self._answer else "working"))[: max(width, 10)]
+        answer = "".join(f"{line[: width + 14]}\n" for line in self._answer)
         line = f"{turn} {doing}  {elapsed_s:.0f} s · Ctrl-C stops\n"
-        return FormattedText([("class:progress", line), ("class:prompt", PROMPT)])
+        return FormattedText([("", answer), ("class:progress", line), ("class:prompt", PROMPT)])
 
     def _bindings(self) -> KeyBindings:
         bindings = KeyBindings()
@@ -194,16 +198,18 @@ class Terminal:
             )
 
     async def progress(self, place: Place, text: str) -> None:
-        """Show above the prompt what is going on, and the newest line of what comes of it."""
+        """Show above the prompt what is going on, and the newest line of what comes of it; of an answer several."""
         if place == self._speaker.place():
-            lines = printable(text).strip().splitlines()
-            self._progress = " · ".join([lines[0][:TITLE_WIDTH], *lines[1:][-1:]]) if lines else ""
+            title, _, rest = printable(text).partition("\n")
+            lines = rest.strip().splitlines()
+            self._progress = " · ".join([title[:TITLE_WIDTH], *lines[-1:]]) if title else ""
+            self._answer = [] if title else lines[-ANSWER_LINES:]
 
     async def finished(self, place: Place, event_id: str) -> None:
         """Clear the progress line once nothing is open."""
         self._pending.end(event_id)
         if not self._pending and place == self._speaker.place():
-            self._progress = ""
+            self._progress, self._answer = "", []
             self._session.app.invalidate()
 
 

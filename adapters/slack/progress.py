@@ -1,6 +1,7 @@
 """Shows what is going on: one message that is changed and, in the end, deleted."""
 
 from adapters.contract import Part, Place, Style
+from adapters.pacing import Stopwatch, parts_of
 from adapters.pages import apart, divide
 from adapters.slack.client import REFUSALS, Client, send_failure
 from adapters.slack.places import Address
@@ -9,34 +10,36 @@ from adapters.slack.rendering import ROOM, said
 EVERY_S = 1.5
 """The least time between two changes: Slack takes about fifty a minute."""
 
-NEVER_S = 24 * 3600.0
-"""Nothing that is shown here fades."""
+AGAIN_S = 10.0
+"""Nothing that is shown here fades, but how long it has been going on is told anew."""
 
 LONGEST = 300
-"""Characters of progress, the newest ones: a process that is killed leaves them there."""
+LONGEST_ANSWER = 2000
+"""Characters of progress, the newest ones, and of an answer: a process that is killed leaves them there."""
 
 
 class Message:
     """The message of one place."""
 
     every_s = EVERY_S
-    again_s = NEVER_S
+    again_s = AGAIN_S
 
     def __init__(self, client: Client, place: Place) -> None:
         self._web = client.web
         self._address = Address.of(place)
         self._ts: str | None = None
-        self._shown = ""
+        self._shown: list[Part] = []
+        self._watch = Stopwatch()
 
     async def hint(self) -> None:
         """Nothing: an app cannot be seen typing."""
 
     async def show(self, text: str) -> None:
         """Post the message, or change it if it says something else."""
-        if text == self._shown:
+        shown = parts_of(text, self._watch, most_output=LONGEST, most_answer=LONGEST_ANSWER)
+        if shown == self._shown:
             return
-        title, _, rest = text.partition("\n")
-        parts = [Part(title[:LONGEST]), Part(rest[-LONGEST:], Style.BLOCK), Part("…" if rest.strip() else "\n…")]
+        parts = [*shown, Part("…" if shown[-1].style is Style.BLOCK and shown[-1].text.strip() else "\n…")]
         words = said(divide(apart(parts), ROOM)[0])
         address = self._address
         try:
@@ -48,7 +51,7 @@ class Message:
                 await self._web.chat_update(channel=address.channel, ts=self._ts, **words)
         except REFUSALS as error:
             raise send_failure(error) from None
-        self._shown = text
+        self._shown = shown
 
     async def clear(self) -> None:
         """Delete the message."""

@@ -12,7 +12,8 @@ from typing import Any
 from aiogram import Bot
 from aiogram.exceptions import TelegramBadRequest, TelegramNotFound
 
-from adapters.contract import Part, Place, Style
+from adapters.contract import Part, Place
+from adapters.pacing import Stopwatch, parts_of
 from adapters.pages import apart, divide
 from adapters.telegram.client import sending
 from adapters.telegram.places import Address
@@ -28,6 +29,9 @@ AGAIN_S = 4.5
 LONGEST_DRAFT = 1000
 LONGEST_MESSAGE = 300
 """Characters of what came of it that are shown, the newest ones."""
+
+LONGEST_ANSWER = 3000
+"""Characters that are shown of an answer that is being written, the newest ones."""
 
 ANSWER_S = 10
 """How long a call may take that nobody misses."""
@@ -59,7 +63,8 @@ class Screen:
         self._there = {**address.target, "request_timeout": ANSWER_S}
         self._draft = secrets.randbelow(2**31 - 1) + 1
         self._message: int | None = None
-        self._shown = ""
+        self._shown: list[Part] = []
+        self._watch = Stopwatch()
 
     async def hint(self) -> None:
         """Let the bot be typing."""
@@ -77,9 +82,10 @@ class Screen:
                     self._screens.has_drafts = False
                 else:
                     return
-            if text != self._shown:
-                self._shown = text
-                await self._show_message(text)
+            parts = parts_of(text, self._watch, most_output=LONGEST_MESSAGE, most_answer=LONGEST_ANSWER)
+            if parts != self._shown:
+                self._shown = parts
+                await self._show_message(parts)
 
     async def clear(self) -> None:
         """Delete the message, if there is one."""
@@ -88,11 +94,11 @@ class Screen:
                 await self._bot.delete_message(self._address.chat, self._message, request_timeout=ANSWER_S)
 
     async def _show_draft(self, text: str) -> None:
-        said = _said(text, LONGEST_DRAFT)
+        said = _said(parts_of(text, self._watch, most_output=LONGEST_DRAFT, most_answer=LONGEST_ANSWER))
         await self._bot.send_message_draft(draft_id=self._draft, can_stop=True, **said, **self._there)
 
-    async def _show_message(self, text: str) -> None:
-        said = _said(text, LONGEST_MESSAGE, Part("\n…"))
+    async def _show_message(self, parts: list[Part]) -> None:
+        said = _said(parts, Part("\n…"))
         if self._message is None:
             self._message = (await self._bot.send_message(disable_notification=True, **said, **self._there)).message_id
             return
@@ -105,9 +111,7 @@ class Screen:
             _log.debug("progress was not edited: %s", error.message)
 
 
-def _said(text: str, longest: int, *end: Part) -> dict[str, Any]:
-    """What is being done, and below it the newest of what came of it."""
-    title, _, rest = text.partition("\n")
-    pages = divide(apart([Part(title[:longest]), Part(rest[-longest:], Style.BLOCK)]), LIMITS.text)
+def _said(parts: list[Part], *end: Part) -> dict[str, Any]:
+    pages = divide(apart(parts), LIMITS.text)
     words, entities = rendered((*(pages[0] if pages else ()), *end))
     return {"text": words or "…", "entities": entities}
