@@ -14,6 +14,7 @@ import errno
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -56,7 +57,7 @@ class Event(NamedTuple):
 
 
 class Watcher:
-    """One inotify instance; not thread-safe.
+    """One inotify instance; not thread-safe. It is closed with the last use of it, if not before.
 
     Raises:
         WatchingImpossible: this system has none to give.
@@ -68,9 +69,10 @@ class Watcher:
         with _LOADING:
             from inotify_simple import INotify  # type: ignore[import-untyped]
         try:
-            self._inotify = INotify(nonblocking=True)
+            self._inotify = INotify(nonblocking=True, closefd=False)
         except OSError as error:
             raise WatchingImpossible(_refusal(error)) from error
+        self._close = weakref.finalize(self, os.close, self._inotify.fileno())
         self._owner = os.getpid()
 
     def add(self, descriptor: int) -> int:
@@ -106,7 +108,7 @@ class Watcher:
 
     def close(self) -> None:
         """Give everything back."""
-        self._inotify.close()
+        self._close()
 
 
 def read_limit(name: str, otherwise: int) -> int:
