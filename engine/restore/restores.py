@@ -246,8 +246,9 @@ class Restores:
         with self._open_tree(workspace) as tree, open_reader(self._store.git) as reader:
             outcome = apply_items(tree, reader, journal.items)
         ledger = self._store.ledger(workspace)
-        put_back = ((item.path, item.target) for item in outcome.done)
-        entries = ledger_after(put_back, ledger.as_of(target.ledger_number), target.checkpoint.sequence)
+        put_back = {item.path: item.target for item in outcome.done}
+        known_then = ledger.as_of(target.ledger_number, put_back)
+        entries = ledger_after(put_back.items(), known_then, target.checkpoint.sequence)
         entries |= {item.path: item.known for item in outcome.done if item.known is not None}
         report = make_report(target.checkpoint, safety, journal, outcome, resumed=resumed)
         record = RestoreRecord(

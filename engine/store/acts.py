@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from engine.model import Entry
-from engine.store.ledger import Ledger, LedgerEntry, RestoreRecord, entries_of
+from engine.store.ledger import Ledger, LedgerEntry, Record, RestoreRecord, entry_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +35,27 @@ class Act:
 
 def acts_on(ledger: Ledger, paths: Collection[str]) -> dict[str, list[Act]]:
     """Return the acts on each of these paths, oldest first; a path without any is left out."""
-    found: dict[str, list[Act]] = {}
-    entries: dict[str, LedgerEntry] = {}
-    for record in ledger.records:
-        made = entries_of(record, entries)
-        for path in made.keys() & paths:
-            earlier = entries.get(path)
-            act = Act(
-                record.number,
-                record.chat,
-                None if isinstance(record, RestoreRecord) else record.turn,
-                record.before.get(path),
-                made[path].state,
-                path in record.before,
-                earlier.live if earlier else (),
-                made[path].live,
-            )
-            found.setdefault(path, []).append(act)
-        entries.update(made)
+    found = {}
+    for path in paths:
+        acts: list[Act] = []
+        earlier: LedgerEntry | None = None
+        for record in ledger.records_on(path):
+            made = entry_of(record, path, earlier)
+            acts.append(_act(record, path, earlier, made))
+            earlier = made
+        if acts:
+            found[path] = acts
     return found
+
+
+def _act(record: Record, path: str, earlier: LedgerEntry | None, made: LedgerEntry) -> Act:
+    return Act(
+        record.number,
+        record.chat,
+        None if isinstance(record, RestoreRecord) else record.turn,
+        record.before.get(path),
+        made.state,
+        path in record.before,
+        earlier.live if earlier else (),
+        made.live,
+    )

@@ -6,11 +6,14 @@ Each record has a number, so that a checkpoint can say how much of the ledger ex
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 from engine.model import ChangeStats, Entry, EntryKind
+
+_LONGEST_END_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,13 @@ class RestoreRecord:
 Record = WriteRecord | RestoreRecord
 
 
+class _Touch(NamedTuple):
+    """A record that touched a path, and the touch before it."""
+
+    record: Record
+    earlier: "_Touch | None"
+
+
 @dataclass(slots=True)
 class Ledger:
     """All records in order and their sum."""
@@ -77,6 +87,11 @@ class Ledger:
     records: list[Record] = field(default_factory=list)
     entries: dict[str, LedgerEntry] = field(default_factory=dict)
     agent_wrote: bool = False
+    _touches: dict[str, _Touch] = field(default_factory=dict, compare=False, repr=False)
+
+    def copy(self) -> "Ledger":
+        """Return a ledger of the same records, to which others can be added."""
+        return Ledger(self.records.copy(), self.entries.copy(), self.agent_wrote, self._touches.copy())
 
     @property
     def number(self) -> int:
@@ -92,7 +107,23 @@ class Ledger:
         """Take a record into the sum."""
         self.records.append(record)
         self.agent_wrote = self.agent_wrote or isinstance(record, WriteRecord)
-        self.entries.update(entries_of(record, self.entries))
+        made = entries_of(record, self.entries)
+        self.entries.update(made)
+        for path in made:
+            self._touches[path] = _Touch(record, self._touches.get(path))
+
+    def records_on(self, path: str) -> list[Record]:
+        """Return the records that touched a path, oldest first."""
+        found = []
+        touch = self._touches.get(path)
+        while touch is not None:
+            found.append(touch.record)
+            touch = touch.earlier
+        found.reverse()
+        return found
+
+    def _after(self, number: int) -> list[Record]:
+        return self.records[bisect_right(self.records, number, key=lambda record: record.number) :]
 
     def present(self) -> list[str]:
         """Return the paths where the last thing put was content: they are known, whatever rules hide them by now."""
@@ -100,29 +131,28 @@ class Ledger:
 
     def written_after(self, number: int) -> frozenset[str]:
         """Return the paths that tools changed after a record."""
-        writes = (record for record in self.records if isinstance(record, WriteRecord) and record.number > number)
+        writes = (record for record in self._after(number) if isinstance(record, WriteRecord))
         return frozenset(path for write in writes for path in write.changes)
 
     def uncaptured_after(self, number: int) -> dict[str, str]:
         """Return the paths where tools, after a record, changed what no capture holds, with the newest reason."""
-        writes = (record for record in self.records if isinstance(record, WriteRecord) and record.number > number)
+        writes = (record for record in self._after(number) if isinstance(record, WriteRecord))
         return {path: why for write in writes for path, why in write.uncaptured.items()}
 
     def put_after(self, number: int) -> dict[str, Entry | None]:
         """Return what tools and restores put where after a record."""
         put: dict[str, Entry | None] = {}
-        for record in self.records:
-            if record.number > number:
-                put.update((path, entry.state) for path, entry in entries_of(record, {}).items())
+        for record in self._after(number):
+            put.update((path, entry.state) for path, entry in entries_of(record, {}).items())
         return put
 
-    def as_of(self, number: int) -> dict[str, LedgerEntry]:
-        """Return the sum of the records up to ``number``."""
+    def as_of(self, number: int, paths: Iterable[str]) -> dict[str, LedgerEntry]:
+        """Return what the records up to ``number`` add up to at these paths."""
         entries: dict[str, LedgerEntry] = {}
-        for record in self.records:
-            if record.number > number:
-                break
-            entries.update(entries_of(record, entries))
+        for path in paths:
+            for record in self.records_on(path):
+                if record.number <= number:
+                    entries[path] = entry_of(record, path, entries.get(path))
         return entries
 
     def writes_of(self, turns: Iterable[str]) -> list[WriteRecord]:
@@ -155,12 +185,25 @@ def entries_of(record: Record, before: Mapping[str, LedgerEntry]) -> dict[str, L
     """Return the entries that a record makes of those before it."""
     if isinstance(record, RestoreRecord):
         return record.entries
-    entries = {}
-    for path, state in record.changes.items():
-        known = before.get(path)
-        live = (*known.live, record.number) if known else (record.number,)
-        entries[path] = LedgerEntry(state, record.chat, record.turn, live=live)
-    return entries
+    return {path: entry_of(record, path, before.get(path)) for path in record.changes}
+
+
+def entry_of(record: Record, path: str, before: LedgerEntry | None) -> LedgerEntry:
+    """Return the entry that a record makes, at a path that it touches, of the one before it."""
+    if isinstance(record, RestoreRecord):
+        return record.entries[path]
+    live = (*before.live, record.number) if before else (record.number,)
+    return LedgerEntry(record.changes[path], record.chat, record.turn, live=live)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A ledger that was read, up to which byte of which file, and the end of the last line, which ends there."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    inode: int = 0
+    end: int = 0
+    last: bytes = b""
 
 
 def load_ledger(path: str) -> Ledger:
@@ -169,10 +212,35 @@ def load_ledger(path: str) -> Ledger:
     Raises:
         ValueError: a line before the last one is not a record.
     """
-    ledger = Ledger()
-    for record in _iter_records(path):
-        ledger.add(record)
-    return ledger
+    return read_on(path, Reading()).ledger
+
+
+def read_on(path: str, before: Reading) -> Reading:
+    """Read what was appended to a ledger since, or all of it where it is not the one that was read before.
+
+    The ledger read before stays as it is; the one returned goes on from it.
+
+    Raises:
+        ValueError: a line before the last one is not a record.
+    """
+    try:
+        with open(path, "rb") as stream:
+            return _read_stream(stream, before)
+    except FileNotFoundError:
+        return Reading()
+
+
+def _read_stream(stream: BinaryIO, before: Reading) -> Reading:
+    inode = os.fstat(stream.fileno()).st_ino
+    stream.seek(before.end - len(before.last))
+    goes_on = before.end > 0 and before.inode == inode and stream.read(len(before.last)) == before.last
+    ledger, end, last = (before.ledger.copy(), before.end, before.last) if goes_on else (Ledger(), 0, b"")
+    stream.seek(end)
+    for line in stream:
+        if line.endswith(b"\n"):
+            ledger.add(_decode(json.loads(line)))
+            end, last = end + len(line), line[-_LONGEST_END_BYTES:]
+    return Reading(ledger, inode, end, last)
 
 
 def append_record(path: str, record: Record) -> None:
@@ -207,16 +275,6 @@ def _cut_torn_line(descriptor: int) -> None:
         end = start
     if end != size:
         os.ftruncate(descriptor, end)
-
-
-def _iter_records(path: str) -> Iterator[Record]:
-    try:
-        with open(path, "rb") as stream:
-            for line in stream:
-                if line.endswith(b"\n"):
-                    yield _decode(json.loads(line))
-    except FileNotFoundError:
-        return
 
 
 def encode_entry(entry: Entry | None) -> list[Any] | None:

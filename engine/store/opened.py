@@ -15,8 +15,8 @@ from engine.model import Workspace
 from engine.store.commits import Commits
 from engine.store.index import Index, load_index
 from engine.store.layout import REF_ROOT, Layout
-from engine.store.ledger import Ledger, load_ledger
-from engine.store.stamps import file_stamp
+from engine.store.ledger import Ledger, Reading, read_on
+from engine.store.stamps import Stamp, file_stamp
 from engine.store.torn import find_torn
 
 # A git that outlives the process that started it sees the end of its input and is gone, with its locks, before this.
@@ -35,8 +35,7 @@ class Remembered:
 
     index: Index | None = None
     index_stamp: tuple[int, ...] | None = None
-    ledger: Ledger | None = None
-    ledger_stamp: tuple[int, ...] | None = None
+    ledger: tuple[Stamp | None, Reading] | None = None
     tracked: Any = None
     tracked_stamp: tuple[int, ...] | None = None
     seen: Any = None
@@ -150,7 +149,7 @@ class Store:
         known.index_stamp = file_stamp(self.layout.index(workspace.hash))
 
     def ledger(self, workspace: Workspace) -> Ledger:
-        """Return the ledger, read anew only when somebody appended to it.
+        """Return the ledger; of what somebody appended to it only that is read.
 
         Raises:
             StoreDamaged: it cannot be read.
@@ -158,13 +157,15 @@ class Store:
         known = self.remembered(workspace)
         path = self.layout.ledger(workspace.hash)
         stamp = file_stamp(path)
-        if known.ledger is None or known.ledger_stamp != stamp:
-            try:
-                known.ledger = load_ledger(path)
-            except (ValueError, KeyError, TypeError) as error:
-                raise StoreDamaged(f"the ledger {path} cannot be read ({error})") from error
-            known.ledger_stamp = stamp
-        return known.ledger
+        before = known.ledger
+        if before is not None and before[0] == stamp:
+            return before[1].ledger
+        try:
+            reading = read_on(path, before[1] if before else Reading())
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreDamaged(f"the ledger {path} cannot be read ({error})") from error
+        known.ledger = stamp, reading  # as one: a list takes no lock and may come between
+        return reading.ledger
 
     def touch(self, workspace: Workspace) -> None:
         """Note that the workspace is in use: its directory, the parent's identity, and when."""
