@@ -8,20 +8,18 @@ put in place of a broken one or beside a broken pack, mends it for everything th
 import hashlib
 import mmap
 import os
-import zlib
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from engine.errors import GitFailed, StoreDamaged
-from engine.host import durable
 from engine.host.git import Git
+from engine.store.loose import write_loose
 from engine.store.objects import missing_objects
-from engine.store.reader import open_reader
+from engine.store.reader import ObjectReader, open_reader
 
 _FAN_OUT_AT = 8  # behind the signature and the version of a pack's index (gitformat-pack)
 _IDS_AT = _FAN_OUT_AT + 256 * 4
 _OID_BYTES = 20
-_COMPRESSION = 1  # as the store's own configuration has it
 
 
 def find_known(git: Git, oids: Iterable[str]) -> frozenset[str]:
@@ -80,26 +78,23 @@ def _lists(index: mmap.mmap, oid: bytes) -> bool:
     return position < high and at(position) == oid
 
 
-def find_unsound(git: Git, oids: Iterable[str]) -> frozenset[str]:
+def find_unsound(git: Git, oids: Iterable[str], reader: ObjectReader | None = None) -> frozenset[str]:
     """Return those ids whose objects the store cannot give back: each is read to its end and hashed.
 
     Raises:
         GitFailed: git could not be asked.
     """
-    left = sorted(set(oids))
-    unsound = set()
-    while left:
-        with open_reader(git) as reader:
-            while left:
-                oid = left.pop()
-                try:
-                    sound = reader.proves(oid)
-                except StoreDamaged:  # git may have ended with it
-                    unsound.add(oid)
-                    break
-                if not sound:
-                    unsound.add(oid)
-    return frozenset(unsound)
+    if reader is not None:
+        return frozenset(oid for oid in sorted(set(oids)) if not _is_sound(reader, oid))
+    with open_reader(git) as own:
+        return find_unsound(git, oids, own)
+
+
+def _is_sound(reader: ObjectReader, oid: str) -> bool:
+    try:
+        return reader.proves(oid)
+    except StoreDamaged:
+        return False
 
 
 def find_spoiled(git: Git, oids: Iterable[str]) -> frozenset[str]:
@@ -134,12 +129,7 @@ def write_anew(git: Git, kind: str, content: bytes) -> str:
     Raises:
         OSError: what stood there still does.
     """
-    whole = b"%s %d\0" % (kind.encode("ascii"), len(content)) + content
-    oid = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
-    directory = os.path.join(git.git_dir, "objects", oid[:2])
-    os.makedirs(directory, 0o700, exist_ok=True)
-    durable.write_bytes(os.path.join(directory, oid[2:]), zlib.compress(whole, _COMPRESSION))
-    return oid
+    return write_loose(git.git_dir, kind, content)
 
 
 def build_trees(leaves: Sequence[tuple[str, str, str]]) -> tuple[str, dict[str, bytes]]:
