@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from engine.backends.held import Backends
-from engine.checkpoints.baselines import compare_with_baseline, find_baseline, has_baseline, record_baseline
-from engine.checkpoints.diff import compare, joined_gaps
+from engine.checkpoints.baselines import has_baseline, record_baseline
 from engine.checkpoints.finding import Finding
 from engine.checkpoints.history import Purpose, damage_notes, get_held, list_held
 from engine.checkpoints.roots import find_root, refuse_own
+from engine.comparisons import Comparisons
 from engine.errors import EngineError, GitUnavailable, NestedRepositoryRefused, UnknownCheckpoint
 from engine.guard import Guard
 from engine.host.files import Fault
@@ -44,12 +44,12 @@ from engine.model import (
 )
 from engine.restore.restores import OwnDirectories, Restores
 from engine.restore.scope import Request
-from engine.restore.selection import parse_selection
 from engine.store.claims import Claims
 from engine.store.layout import Layout, workspace_hash
 from engine.store.opened import Store
 from engine.toolbox import Toolbox
 from engine.tools.outputs import Outputs
+from engine.tools.sent import SentFiles
 from engine.upkeep.accounting import Accounting
 from engine.upkeep.clear import ClearReport
 from engine.upkeep.importing import ImportReport
@@ -96,7 +96,8 @@ class Engine:
         before_git: called with the arguments before each git process (fault injection).
         file_fault: called before each operation that changes a workspace file (fault injection).
 
-    ``upkeep`` looks after the store, ``outputs`` keeps whole outputs of commands, ``claims`` keep whole turns apart.
+    ``upkeep`` looks after the store, ``outputs`` keeps whole outputs of commands, ``sent`` keeps files that people
+    send, ``claims`` keep whole turns apart.
     """
 
     def __init__(  # noqa: PLR0913 - what it must not find out for itself
@@ -129,6 +130,8 @@ class Engine:
         self._toolbox = Toolbox(
             self._guard, user_home, command_env, self._backends, self.outputs, Finding(runner, search_path), file_fault
         )
+        self.sent = SentFiles(self._toolbox.files)
+        self._comparisons = Comparisons(self._store, self._guard, self._toolbox.open_tree)
 
     def close(self) -> None:
         """Have backends give back what they hold: connections, containers that they started."""
@@ -257,16 +260,7 @@ class Engine:
             BadSelection: a pathspec cannot be used.
             EngineError: the workspace or the store could not be read.
         """
-        with self._store.use(workspace, "a diff"):
-            held = get_held(self._store, workspace, list_held(self._store, workspace), checkpoint_id)
-            specs: tuple[str, ...] = ()
-            if selection:
-                with self._toolbox.open_tree(workspace) as tree:
-                    specs = parse_selection(selection, tree, self._store.git, held.tree).texts
-            captured = self._guard.capture(workspace)
-            title = f"since checkpoint {held.checkpoint.id[:8]}: {held.checkpoint.reason}"
-            gaps = joined_gaps(held.checkpoint.gaps, captured.gaps)
-            return compare(self._store.git, title, held.tree, captured.tree, specs, gaps)
+        return self._comparisons.with_now(workspace, checkpoint_id, selection)
 
     def turn_diff(self, workspace: Workspace, turn: str) -> DiffResult | None:
         """Return what a turn's tools changed, ``None`` if they changed nothing or it is no longer known.
@@ -274,18 +268,7 @@ class Engine:
         Raises:
             EngineError: the store could not be read.
         """
-        with self._store.use(workspace, "a diff"):
-            writes = self._store.ledger(workspace).writes_of([turn])
-            held = {item.checkpoint.id: item for item in list_held(self._store, workspace)}
-            known = [write for write in writes if write.checkpoint in held and write.after is not None]
-            if not known or known[-1].after is None:
-                return None
-            first = held[known[0].checkpoint or ""]
-            paths = sorted({path for write in known for path in write.changes})
-            title = f"changed by the turn after checkpoint {first.checkpoint.id[:8]}"
-            return compare(
-                self._store.git, title, first.tree, known[-1].after, paths, first.checkpoint.gaps, literal=True
-            )
+        return self._comparisons.of_turn(workspace, turn)
 
     def session_diff(self, workspace: Workspace, session: str) -> DiffResult | None:
         """Return everything that changed since a session began, ``None`` if its beginning was not recorded.
@@ -293,11 +276,7 @@ class Engine:
         Raises:
             EngineError: the workspace or the store could not be read.
         """
-        with self._store.use(workspace, "a diff"):
-            baseline = find_baseline(self._store, workspace, session)
-            if baseline is None:
-                return None
-            return compare_with_baseline(self._store, baseline, self._guard.capture(workspace))
+        return self._comparisons.since_session(workspace, session)
 
     # --- restore
 
