@@ -9,11 +9,13 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 
 from engine.host.durable import TEMPORARY_PREFIX, sync_directory
 from engine.store.layout import Layout
+from engine.upkeep.facts import tree_bytes
 from engine.upkeep.processes import is_alive
 
 STALE_S = 3600.0
@@ -37,6 +39,12 @@ def sweep(layout: Layout, now_s: float | None = None) -> list[str]:
             _remove(path)
             swept.append(os.path.relpath(path, layout.base))
     return sorted(swept)
+
+
+def waiting_bytes(layout: Layout) -> int:
+    """Return how much of the store is debris that is not old enough to be swept; it goes without a rule."""
+    inside = os.path.join(layout.store, "")
+    return sum(_size(path) for path in _find(layout) if path.startswith(inside))
 
 
 def _find(layout: Layout) -> Iterator[str]:
@@ -82,6 +90,14 @@ def _changed_at(path: str) -> float:
         return os.lstat(path).st_mtime
     except FileNotFoundError:
         return float("inf")
+
+
+def _size(path: str) -> int:
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return 0
+    return tree_bytes(path) if stat.S_ISDIR(status.st_mode) else status.st_size
 
 
 def _is_note_of_ended_gc(path: str) -> bool:

@@ -59,10 +59,25 @@ def commits_of(facts: WorkspaceFacts) -> dict[str, str]:
 
 def without(workspaces: Sequence[WorkspaceFacts], decisions: Sequence[Decision]) -> list[WorkspaceFacts]:
     """Return the workspaces as they are once these decisions have been carried out."""
-    dropped = {(item.workspace, item.sequence) for item in decisions if item.target is Target.CHECKPOINT}
     gone = {item.workspace for item in decisions if item.target is Target.WORKSPACE}
-    return [
-        replace(facts, checkpoints=tuple(c for c in facts.checkpoints if (facts.hash, c.sequence) not in dropped))
-        for facts in workspaces
-        if facts.hash not in gone
-    ]
+    dropped: dict[str | None, list[Decision]] = {}
+    for item in decisions:
+        dropped.setdefault(item.workspace, []).append(item)
+    return [_left_of(facts, dropped.get(facts.hash, ())) for facts in workspaces if facts.hash not in gone]
+
+
+def _left_of(facts: WorkspaceFacts, decisions: Iterable[Decision]) -> WorkspaceFacts:
+    checkpoints, after, sessions = set(), set(), set()
+    for item in decisions:
+        if item.target is Target.BASELINE:
+            sessions.add(item.name)
+        else:
+            after.add(item.sequence)
+        if item.target is Target.CHECKPOINT:
+            checkpoints.add(item.sequence)
+    return replace(
+        facts,
+        checkpoints=tuple(held for held in facts.checkpoints if held.sequence not in checkpoints),
+        after={number: commit for number, commit in facts.after.items() if number not in after},
+        sessions={name: commit for name, commit in facts.sessions.items() if name not in sessions},
+    )

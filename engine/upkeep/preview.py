@@ -7,10 +7,12 @@ from datetime import datetime
 
 from engine.errors import EngineError
 from engine.store.opened import Store
+from engine.upkeep.debris import waiting_bytes
 from engine.upkeep.drops import split_commits, without
 from engine.upkeep.facts import WorkspaceFacts, read_archives, read_workspaces, tree_bytes
-from engine.upkeep.objects import freed_by
-from engine.upkeep.report import PruneReport, over_cap_note
+from engine.upkeep.holdings import OverCap, find_over_cap, over_cap_note
+from engine.upkeep.objects import freed_by, read_bulk
+from engine.upkeep.report import PruneReport
 from engine.upkeep.retention import Decision, PrunePlan, PrunePolicy, Target, enough, plan_prune, size_order
 
 
@@ -34,24 +36,32 @@ def _preview_sizes(
     order = [] if cap is None else size_order(left, cap)
     kept, drops = split_commits(workspaces, [*by_rule, *order])
     freed, kept_bytes = freed_by(store.git, kept, drops, with_kept=True)
-    objects = tree_bytes(os.path.join(store.layout.store, "objects"))
-    unreachable = max(objects - kept_bytes - sum(freed), 0)
-    store_bytes = tree_bytes(store.layout.store) - unreachable - sum(freed[: len(by_rule)])
+    waiting = waiting_bytes(store.layout)
+    unreachable = _unreachable_bytes(store, kept_bytes + sum(freed) + waiting)
+    store_bytes = tree_bytes(store.layout.store) - waiting - unreachable - sum(freed[: len(by_rule)])
     archives = sum(item.size_bytes or 0 for item in plan.decisions if item.target is Target.ARCHIVE)
     chosen: list[Decision] = []
-    notes: tuple[str, ...] = ()
+    over_cap: OverCap | None = None
     if cap is not None and store_bytes > cap:
         by_size = freed[len(by_rule) :]
         count = enough(by_size, store_bytes - cap)
         chosen = [replace(item, size_bytes=size) for item, size in zip(order[:count], by_size, strict=False)]
         if sum(by_size) < store_bytes - cap:
-            notes = (over_cap_note(cap, store_bytes - cap - sum(by_size)),)
+            over_cap = find_over_cap(store.git, without(left, chosen), store_bytes - sum(by_size), cap)
     gone = unreachable + sum(freed[: len(by_rule) + len(chosen)]) + archives
     return PruneReport(
         dry_run=True,
         decisions=(*plan.decisions, *chosen),
         kept=plan.kept,
-        notes=notes,
+        notes=() if over_cap is None else (over_cap_note(over_cap),),
         before_bytes=size,
         after_bytes=max(size - gone, 0),
+        over_cap=over_cap,
     )
+
+
+def _unreachable_bytes(store: Store, known_bytes: int) -> int:
+    """Return about how much reclaiming would free without any drop; nothing where a prune would not even begin to."""
+    if read_bulk(store.layout).compact and not os.path.exists(store.layout.gc_pending):
+        return 0
+    return max(tree_bytes(os.path.join(store.layout.store, "objects")) - known_bytes, 0)

@@ -28,14 +28,15 @@ from engine.store.opened import Store
 from engine.store.quarantine import Quarantined, workspace_of
 from engine.store.refs import RUNNING, base_ref, running_ref, update_refs
 from engine.upkeep.dangling import quarantine_note, settle_dangling, within_grace
-from engine.upkeep.debris import remove_tree, set_aside, sweep
+from engine.upkeep.debris import remove_tree, set_aside, sweep, waiting_bytes
 from engine.upkeep.drops import refs_of, split_commits, without
 from engine.upkeep.facts import WorkspaceFacts, read_archives, read_pending, read_workspaces, tree_bytes
+from engine.upkeep.holdings import OverCap, find_over_cap, over_cap_note
 from engine.upkeep.marker import LastPrune, write_marker
 from engine.upkeep.objects import freed_by, read_bulk
 from engine.upkeep.preview import preview_prune
 from engine.upkeep.progress import Cancelled, Progress, Step, never, unheard
-from engine.upkeep.report import Outcome, PruneReport, over_cap_note
+from engine.upkeep.report import Outcome, PruneReport, debris_note
 from engine.upkeep.retention import Decision, Kept, PrunePolicy, Target, enough, plan_prune, size_order
 
 __all__ = ["Outcome", "PruneReport", "prune"]
@@ -53,6 +54,7 @@ class _Done:
     notes: list[str] = field(default_factory=list)
     swept: list[str] = field(default_factory=list)
     cancelled: bool = False
+    over_cap: OverCap | None = None
 
 
 class _Stopped(Exception):
@@ -227,17 +229,25 @@ class _Prune:
         return sorted({*left_over, *(name for name, commit in pins.items() if commit not in lost)})
 
     def _fit(self) -> None:
-        """Bring the store under its cap, deciding on as many drops as are needed by what each of them frees."""
+        """Bring the store under its cap, deciding on as many drops as are needed by what each of them frees.
+
+        Debris that is too young to be swept is not held against the history: it goes by itself.
+        """
         cap = self._policy.max_size_bytes
         while cap is not None:
-            excess = tree_bytes(self._layout.store) - cap
+            waiting = waiting_bytes(self._layout)
+            size = tree_bytes(self._layout.store) - waiting
+            excess = size - cap
             if excess <= 0:
+                if excess + waiting > 0:
+                    self._done.notes.append(debris_note(waiting, cap))
                 return
             self._go_on()
             workspaces = read_workspaces(self._layout, self._store.git)
             order = size_order(workspaces, cap)
             if not order:
-                self._done.notes.append(over_cap_note(cap, excess))
+                self._done.over_cap = find_over_cap(self._store.git, workspaces, size, cap)
+                self._done.notes.append(over_cap_note(self._done.over_cap))
                 return
             freed, _kept = freed_by(self._store.git, *split_commits(workspaces, order))
             chosen = order[: enough(freed, excess)]
@@ -274,6 +284,7 @@ class _Prune:
             before_bytes=self._before_bytes,
             after_bytes=tree_bytes(self._layout.base),
             cancelled=done.cancelled,
+            over_cap=done.over_cap,
         )
         if done.cancelled:
             return report

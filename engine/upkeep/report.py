@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.checkpoints.scan import megabytes
+from engine.upkeep.holdings import OverCap
 from engine.upkeep.retention import Decision, Kept
 
 
@@ -20,6 +21,7 @@ class PruneReport:
     """What a prune dropped, kept and freed; of a dry run, what it would drop and about how much that would free.
 
     Sizes are those of the store and its archives in bytes. ``errors`` are sentences, one per step that failed.
+    ``over_cap`` is set where the rules cannot bring the store under its cap; ``notes`` then say so, too.
     """
 
     dry_run: bool = False
@@ -31,6 +33,7 @@ class PruneReport:
     before_bytes: int = 0
     after_bytes: int = 0
     cancelled: bool = False
+    over_cap: OverCap | None = None
 
     @property
     def freed_bytes(self) -> int:
@@ -45,10 +48,9 @@ class PruneReport:
         return Outcome.CANCELLED if self.cancelled else Outcome.DONE
 
 
-def over_cap_note(cap_bytes: int, excess_bytes: int) -> str:
-    """Return the sentence for a store that no rule can bring under its cap."""
+def debris_note(waiting_bytes: int, cap_bytes: int) -> str:
+    """Return what to say of a store that is over its cap only by what killed processes left there lately."""
     return (
-        f"the store stays {megabytes(excess_bytes)} over its cap of {megabytes(cap_bytes)}: every workspace "
-        "keeps one checkpoint, and open sessions keep their beginning. Raise checkpoints.max_total_size_mb, or clear "
-        "what is not needed: gateway checkpoints clear"
+        f"the store is over its cap of {megabytes(cap_bytes)} by what processes left that were killed "
+        f"({megabytes(waiting_bytes)}); a prune removes that once it is an hour old, and drops nothing for it"
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from gateway.cli import opening
 from gateway.cli.humane import size
 from gateway.cli.plain import printable
+from gateway.cli.policy import prune_policy
 
 if TYPE_CHECKING:
     from engine.api import Accounting, Engine, PruneReport
@@ -17,10 +18,11 @@ SHOWN_WORKSPACES = 10
 
 def find_prunable(engine: "Engine") -> "PruneReport | None":
     """What a prune would do now by the configuration, ``None`` where there is none that can be used."""
-    from gateway.app import make_prune_policy
-
     settings = opening.find_settings()
-    return None if settings is None else engine.upkeep.preview_prune(make_prune_policy(settings, engine))
+    if settings is None:
+        return None
+    policy, _unknown = prune_policy(settings, engine)
+    return engine.upkeep.preview_prune(policy)
 
 
 def accounting_lines(found: "Accounting", prunable: "PruneReport | None") -> list[str]:
@@ -49,6 +51,8 @@ def accounting_lines(found: "Accounting", prunable: "PruneReport | None") -> lis
         dropped = "" if not count else f" and drop {count} {'thing' if count == 1 else 'things'}"
         freed = f"A prune would free about {size(prunable.freed_bytes)}{dropped}: gateway prune --dry-run"
         lines += ["", freed]
+    if prunable is not None and prunable.over_cap is not None:
+        lines += ["", *(f"Even after a prune {printable(note)}." for note in prunable.notes)]
     return lines
 
 

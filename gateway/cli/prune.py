@@ -11,6 +11,7 @@ from gateway.cli import opening
 from gateway.cli.exits import Exit, ending
 from gateway.cli.humane import size
 from gateway.cli.plain import print_json, printable
+from gateway.cli.policy import prune_policy
 from gateway.cli.progress import watched
 
 if TYPE_CHECKING:
@@ -48,11 +49,15 @@ def command(
     keeps its newest checkpoint. A workspace whose directory is not found is only dropped with --orphans, and only where
     the directory that held it proves that it was deleted; an unmounted disk proves nothing.
     """
-    from gateway.app import make_engine, make_prune_policy
+    from gateway.app import make_engine
 
     configuration = opening.configuration()
     engine = make_engine(configuration)
-    policy = make_prune_policy(configuration.settings, engine, retention_days=retention_days, max_size_mb=max_size_mb)
+    policy, unknown = prune_policy(
+        configuration.settings, engine, retention_days=retention_days, max_size_mb=max_size_mb
+    )
+    if unknown is not None:
+        click.echo(f"gateway: warning: {unknown}", err=True)
     if orphans:
         preview = engine.upkeep.orphans()
         if not as_json:
@@ -97,7 +102,7 @@ def report_text(report: "PruneReport") -> str:
     if report.dry_run:
         lines += [f"would drop {_named(decision)}: {decision.reason}" for decision in report.decisions]
     lines += [f"kept: {printable(kept.name)}: {kept.reason}" for kept in report.kept]
-    lines += [f"note: {note}" for note in report.notes]
+    lines += [f"note: {printable(note)}" for note in report.notes]
     counts = Counter(decision.target.value for decision in report.decisions)
     what = ", ".join(f"{count} {target}{'' if count == 1 else 's'}" for target, count in sorted(counts.items()))
     verb = "Would drop" if report.dry_run else "Dropped"

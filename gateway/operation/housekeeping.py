@@ -137,9 +137,13 @@ class Housekeeping:
         report = await self._pruned(policy)
         for error in report.errors:
             _log.error("pruning: %s", error)
+        for text in report.notes:
+            _log.warning("pruning: %s", text)
         current.failures += len(report.errors)
         dropped = len(report.decisions)
         current.done |= {"dropped": dropped, "freed_bytes": report.freed_bytes, "prune_errors": len(report.errors)}
+        if report.over_cap is not None:
+            current.done["over_cap_bytes"] = report.over_cap.excess_bytes
         self._note(Pruned(report.outcome.value, dropped, report.freed_bytes, len(report.errors)))
 
     async def _pruned(self, policy: "PrunePolicy") -> "PruneReport":

@@ -49,6 +49,18 @@ async def read_sessions(path: str, limit: int) -> list[Transcript]:
         return [_tree(row) for row in rows]
 
 
+async def read_ended(path: str) -> list[str]:
+    """The ids of all sessions that are over; none of them is ever begun again.
+
+    Raises:
+        StateError: the database cannot be read.
+    """
+    async with open_database(path) as database:
+        return [
+            str(row["id"]) for row in await database.fetch_all("SELECT id FROM sessions WHERE ended_at IS NOT NULL")
+        ]
+
+
 async def read_transcript(path: str, session_id: str) -> Transcript:
     """A session with everything in it; a turn that was taken back is not ``active``.
 

@@ -117,6 +117,7 @@ class Gateway(Client):
                 f"$ rm -f noise-{number % 3}.bin && echo {number} > notes.md",
                 "/rollback 1",
                 "/undo",
+                "/new",
             ]
         )
 

@@ -5,8 +5,10 @@ import random
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.soak.clients import Tally, make_clients
+from tests.soak.floor import SLACK_BYTES, debris_of, floor_bytes, size_of
 from tests.soak.town import Acknowledged, Town
 
 MIB = 1024 * 1024
@@ -14,23 +16,43 @@ SAFETY = "before rollback to"
 
 
 @dataclass
+class End:
+    """What a soak leaves, after a last prune: checkpoints listed, and the size of the store with and without debris.
+
+    ``floor_bytes`` is what the rules leave at least.
+    """
+
+    listed: int
+    store_bytes: int
+    debris_bytes: int
+    floor_bytes: int
+
+
+@dataclass
 class Soaked:
-    """How a soak ended; ``failures`` are sentences."""
+    """How a soak ended; ``pruned`` counts by rule what was dropped, ``failures`` are sentences.
+
+    A prune that was killed has told nobody what it dropped, so more than ``pruned`` may be gone.
+    """
 
     seed: int
     seconds: float
     counts: dict[str, int]
+    pruned: dict[str, int]
     acknowledged: int
-    listed: int
-    store_bytes: int
+    cap_bytes: int
+    end: End
     failures: list[str]
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))
+        pruned = ", ".join(f"{count} by {rule}" for rule, count in sorted(self.pruned.items())) or "nothing"
+        sizes = f"{self.end.store_bytes / MIB:.1f} MB, cap {self.cap_bytes / MIB:.1f} MB"
         end = "clean" if not self.failures else "\n  ".join(["FAILED:", *self.failures])
         return (
-            f"seed {self.seed}, {self.seconds:.0f} s: {counts}; {self.acknowledged} checkpoints acknowledged, "
-            f"{self.listed} listed at the end, store {self.store_bytes / MIB:.1f} MB: {end}"
+            f"seed {self.seed}, {self.seconds:.0f} s: {counts}; pruned {pruned}; {self.acknowledged} checkpoints "
+            f"acknowledged, {self.end.listed} listed at the end; store {sizes}, "
+            f"floor {self.end.floor_bytes / MIB:.1f} MB: {end}"
         )
 
 
@@ -52,31 +74,50 @@ def soak(town: Town, seed: int, seconds: float, pause_s: tuple[float, float]) ->
         for client in clients:
             client.join()
     took = time.monotonic() - began
-    failures, listed, store_bytes = judge(town)
+    failures, end = judge(town)
     acknowledged = sum(len(known.reasons) for known in town.acknowledged.values())
-    return Soaked(seed, took, dict(tally.counts), acknowledged, listed, store_bytes, [*tally.failures, *failures])
+    cap_bytes = int(town.cap_mb * MIB)
+    failures = [*tally.failures, *failures]
+    return Soaked(seed, took, dict(tally.counts), dict(town.by_rule), acknowledged, cap_bytes, end, failures)
 
 
-def judge(town: Town) -> tuple[list[str], int, int]:
-    """Return what is wrong, how many checkpoints are listed, and how large the store is after a last prune."""
+def judge(town: Town) -> tuple[list[str], End]:
+    """Return what is wrong, and what is left after a last prune."""
     failures = []
     listed = town.listed()
     for name, known in town.acknowledged.items():
         failures += [f"{name}: {problem}" for problem in missing(town, known, listed.get(name, []))]
     code, out, errors = town.run("prune", "--json")
+    report = json.loads(out) if code == 0 else {"decisions": [], "over_cap": None}
     if code != 0:
         failures.append(f"the last prune ended with {code}: {errors}{out[-500:]}")
-    notes = json.loads(out)["notes"] if code == 0 else []
+    town.note_prune(report)
     code, out, _errors = town.run("checkpoints", "verify", "--json")
-    report = json.loads(out)
-    if code != 0 or report["findings"]:
-        failures.append(f"verify: {report['findings']}")
-    store_bytes = sum(
-        path.stat().st_size for path in Path(town.home, "checkpoints", "store").rglob("*") if path.is_file()
-    )
-    if store_bytes > town.cap_mb * MIB:
-        failures.append(f"the store has {store_bytes} bytes, over its cap; the last prune said: {notes}")
-    return failures, sum(map(len, town.listed().values())), store_bytes
+    verified = json.loads(out)
+    if code != 0 or verified["findings"]:
+        failures.append(f"verify: {verified['findings']}")
+    store = Path(town.home, "checkpoints", "store")
+    floor = floor_bytes(store, town.home / "gateway.db", town.base / "floor")
+    end = End(sum(map(len, town.listed().values())), size_of(store), debris_of(store), floor)
+    failures += too_large(town, end, report["over_cap"])
+    if town.size_bites and not town.by_rule["size"]:
+        failures.append("the size cap never took anything: this soak proves nothing of it")
+    return failures, end
+
+
+def too_large(town: Town, end: End, over_cap: dict[str, Any] | None) -> list[str]:
+    """Return what is wrong with the size: it is under the cap, or where the rules keep more, at what they keep.
+
+    Only then may the last prune have said that the cap is out of reach, and then it must have said so.
+    """
+    cap = int(town.cap_mb * MIB)
+    size = end.store_bytes - end.debris_bytes
+    failures = []
+    if size > max(cap, end.floor_bytes + SLACK_BYTES):
+        failures.append(f"the store has {size} bytes: over its cap of {cap}, and the rules keep only {end.floor_bytes}")
+    if (size > cap) != (over_cap is not None):
+        failures.append(f"the store has {size} bytes, its cap is {cap}, and the last prune said: {over_cap}")
+    return failures
 
 
 def missing(town: Town, known: Acknowledged, listed: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,11 @@ class Town:
     base: Path
     count: int
     max_snapshots: int = 6
-    cap_mb: int = 500
+    cap_mb: float = 500
     noise_bytes: int = 20_000
     size_bites: bool = False
     pruned: set[str] = field(default_factory=set)
+    by_rule: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -87,6 +89,7 @@ class Town:
     def note_prune(self, report: dict[str, Any]) -> None:
         """Note what a prune says that it dropped."""
         with self.lock:
+            self.by_rule.update(item["rule"] for item in report["decisions"])
             self.pruned |= {item["name"][:SHORT_ID] for item in report["decisions"] if item["target"] == "checkpoint"}
 
     def listed(self) -> dict[str, list[str]]:

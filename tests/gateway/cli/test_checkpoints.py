@@ -161,6 +161,41 @@ def test_the_command_line_beats_the_configuration_and_a_workspace_has_its_own_ru
     assert len(listed(gateway)[0]["checkpoints"]) == 1
 
 
+def test_a_cap_out_of_reach_is_said_with_what_holds_the_space(gateway, store, workspace):
+    small = {"TAKEBACK_CHECKPOINTS__MAX_TOTAL_SIZE_MB": "0.001"}
+
+    done = gateway("prune", **small)
+    status = gateway("checkpoints", **small)
+
+    said = r"the store stays \d\.\d MB over its cap of 0\.0 MB, and no rule lets more go\. It holds .*What helps: "
+    assert re.search(f"(?m)^note: {said}", done.stdout)
+    assert done.returncode == Exit.OK
+    assert re.search(f"(?m)^Even after a prune {said}", status.stdout)
+    assert status.returncode == Exit.OK
+
+
+def test_a_prune_by_hand_drops_what_sessions_began_with_that_are_over(gateway, store, workspace):
+    gateway("chat", "--checkpoints", "--workspace", str(workspace), stdin="/new\n$ echo three > notes.md\n")
+
+    promised = json.loads(gateway("checkpoints", "--json").stdout)["prune"]["decisions"]
+    report = json.loads(gateway("prune", "--json").stdout)
+
+    assert [(item["rule"], item["target"]) for item in promised] == [("session", "session baseline")]
+    assert report["decisions"] == promised
+
+
+def test_a_prune_that_cannot_read_the_database_keeps_what_sessions_began_with_and_says_so(gateway):
+    os.makedirs(gateway.home, 0o700)
+    with open(os.path.join(gateway.home, "gateway.db"), "wb") as database:
+        database.write(b"this is no database" * 1000)
+
+    done = gateway("prune", "--json")
+
+    assert done.returncode == Exit.OK
+    assert json.loads(done.stdout)["decisions"] == []
+    assert "gateway: warning: what sessions began with stays, also of those that are over: " in done.stderr
+
+
 def test_orphans_go_only_when_asked_for_and_agreed_to(gateway, orphan, workspace):
     gateway("prune", "--retention-days", "0.000001")
     after_sweep = {project["workdir"] for project in listed(gateway)}

@@ -143,6 +143,19 @@ async def test_a_pass_leaves_one_line_and_its_numbers(memory, engine, workspace,
     assert ticked.failures == 0
 
 
+async def test_a_cap_out_of_reach_is_logged_with_what_holds_the_space(memory, engine, workspace, caplog):
+    caplog.set_level("INFO", "gateway.operation.housekeeping")
+
+    await housekeeping(memory, engine, [], policy=PrunePolicy(max_size_bytes=100)).tick()
+
+    warning, line = (record for record in caplog.records if record.name == "gateway.operation.housekeeping")
+    assert warning.levelname == "WARNING"
+    assert "no rule lets more go. It holds " in warning.getMessage()
+    assert line.getMessage() == "tidied"
+    assert line.over_cap_bytes == (await Offload(engine).store_status()).store_bytes - 100
+    assert line.failures == 0
+
+
 async def test_an_idle_session_ends_with_its_baseline_and_the_next_message_begins_another(
     memory, engine, workspace, clock
 ):
