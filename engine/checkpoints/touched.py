@@ -16,7 +16,8 @@ class Touched:
     ``paths`` are looked at one by one: what stands there now, also nothing or something of another kind. A directory
     among them is listed again, its known subdirectories are not entered unless they are touched too; what is new is
     walked. Naming a file that came, went or changed is enough, its directory need not be among them.
-    ``below`` are directories whose whole subtree is walked; ``""`` is the root, everything.
+    ``below`` are directories whose whole subtree is walked, as one has to be that may be another directory than the
+    one that had its path; ``""`` is the root, everything.
     """
 
     paths: frozenset[str] = frozenset()
