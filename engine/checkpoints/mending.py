@@ -17,6 +17,7 @@ from engine.host.paths import PathUnsafe
 from engine.model import EntryKind
 from engine.store.index import Index
 from engine.store.opened import Store
+from engine.store.reader import ObjectReader
 from engine.store.rows import LOST_OID, Row, Rows
 from engine.store.soundness import build_trees, find_spoiled, find_unsound, has_all_trees, write_anew
 
@@ -45,7 +46,7 @@ def _marked(row: Row) -> Row:
     return replace(row, entry=replace(row.entry, oid=LOST_OID), trusted=False)
 
 
-def mend_contents(git: Git, files: Tree, known: Mapping[str, str]) -> list[str]:
+def mend_contents(git: Git, files: Tree, known: Mapping[str, str], reader: ObjectReader | None = None) -> list[str]:
     """Prove contents, by id with the path that holds each, and write anew what is broken.
 
     Returns:
@@ -55,7 +56,7 @@ def mend_contents(git: Git, files: Tree, known: Mapping[str, str]) -> list[str]:
         GitFailed: git could not be asked.
         StoreDamaged: the store does not give back what was just written.
     """
-    broken = find_unsound(git, known)
+    broken = find_unsound(git, known, reader)
     moved = [known[oid] for oid in sorted(broken) if not _write_content(git, files, known[oid], oid)]
     _require(git, broken - {oid for oid, path in known.items() if path in moved})
     return moved

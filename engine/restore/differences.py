@@ -1,22 +1,30 @@
 """What differs between a checkpoint and a capture, every kind of entry with all its permission bits."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.history import Held
 from engine.checkpoints.manifest import MODES_PATH, Manifest, decode_modes, iter_parents
 from engine.errors import GitFailed, StoreDamaged
-from engine.host.git import Git
-from engine.model import Entry, EntryKind
+from engine.model import Entry, EntryKind, Workspace
 from engine.restore.plan import Difference
 from engine.store.layout import RESERVED
+from engine.store.modes import TREE
 from engine.store.objects import TreeChange, diff_trees, list_tree
-from engine.store.reader import open_reader
+from engine.store.opened import Store
+from engine.store.reader import ObjectReader
+from engine.store.rows import Rows
+from engine.store.trees import find_entries
 
 _NOTHING = "000000"
+_NO_OID = "0" * 40
+_MOST_REMEMBERED = 10_000  # changes; a plan of more takes longer than comparing again
+_MOST_LOOKED_UP = 500  # paths; reading the directories above more of them takes longer than listing all
 
 
-def find_differences(git: Git, target: Held, captured: Captured) -> list[Difference]:
+def find_differences(
+    store: Store, workspace: Workspace, target: Held, captured: Captured, reader: ObjectReader
+) -> list[Difference]:
     """Compare a checkpoint with a capture.
 
     Raises:
@@ -25,11 +33,11 @@ def find_differences(git: Git, target: Held, captured: Captured) -> list[Differe
     if target.tree == captured.tree:
         return []
     try:
-        changes = diff_trees(git, target.tree, captured.tree, with_trees=True)
-        manifest, now_manifest = _manifests(git, target, captured, changes)
+        changes = _changes(store, workspace, target.tree, captured.tree)
+        manifest, now_manifest = _manifests(reader, captured, changes)
         found = dict(_from_trees(changes, manifest))
         if manifest != now_manifest:
-            found |= dict(_from_manifests(git, target, captured, manifest, now_manifest, found))
+            found |= dict(_from_manifests(reader, target, captured, manifest, now_manifest, found))
     except GitFailed as error:
         raise StoreDamaged(f"checkpoint {target.checkpoint.id[:8]} cannot be read ({error.detail})") from error
     rows = captured.rows
@@ -41,29 +49,49 @@ def find_differences(git: Git, target: Held, captured: Captured) -> list[Differe
     return differences
 
 
-def read_bare(git: Git, tree: str) -> frozenset[str]:
+def _changes(store: Store, workspace: Workspace, old: str, new: str) -> Sequence[TreeChange]:
+    """Return where two trees differ; what is performed is planned again, mostly with the same ones."""
+    known = store.remembered(workspace)
+    compared = known.compared
+    if compared is None or compared[0] != (old, new):
+        compared = (old, new), tuple(diff_trees(store.git, old, new, with_trees=True))
+        known.compared = compared if len(compared[1]) <= _MOST_REMEMBERED else None
+    return compared[1]
+
+
+def read_bare(reader: ObjectReader, tree: str) -> frozenset[str]:
     """Return the directories of a checkpoint that no file of it implies.
 
     Raises:
         StoreDamaged: the checkpoint cannot be read.
     """
-    with open_reader(git) as reader:
-        return decode_modes(reader.read(f"{tree}:{MODES_PATH}")).bare
+    return _read_manifest(reader, tree).bare
 
 
-def _manifests(git: Git, target: Held, captured: Captured, changes: list[TreeChange]) -> tuple[Manifest, Manifest]:
-    if any(change.path == MODES_PATH for change in changes):
-        with open_reader(git) as reader:
-            return (
-                decode_modes(reader.read(f"{target.tree}:{MODES_PATH}")),
-                decode_modes(reader.read(f"{captured.tree}:{MODES_PATH}")),
-            )
-    with open_reader(git) as reader:
-        both = decode_modes(reader.read(f"{captured.tree}:{MODES_PATH}"))
-    return both, both
+def below_directories(rows: Rows, differences: Iterable[Difference]) -> frozenset[str]:
+    """Return what is captured below the directories among these differences."""
+    directories = {d.path for d in differences if d.now is not None and d.now.kind is EntryKind.DIRECTORY}
+    outermost = (path for path in directories if directories.isdisjoint(iter_parents(path)))
+    return frozenset(below for path in outermost for below in rows.iter_below(path))
 
 
-def _from_trees(changes: list[TreeChange], manifest: Manifest) -> Iterator[tuple[str, Entry | None]]:
+def _manifests(reader: ObjectReader, captured: Captured, changes: Iterable[TreeChange]) -> tuple[Manifest, Manifest]:
+    change = next((change for change in changes if change.path == MODES_PATH), None)
+    if change is None:
+        both = _read_manifest(reader, captured.tree)
+        return both, both
+    old, new = (reader.read(oid) if oid != _NO_OID else None for oid in (change.old_oid, change.new_oid))
+    return decode_modes(old), decode_modes(new)
+
+
+def _read_manifest(reader: ObjectReader, tree: str) -> Manifest:
+    found = find_entries(reader, tree, [MODES_PATH]).get(MODES_PATH)
+    if found is None:
+        raise StoreDamaged(f"object {tree}:{MODES_PATH} is missing")
+    return decode_modes(reader.read(found[1]))
+
+
+def _from_trees(changes: Iterable[TreeChange], manifest: Manifest) -> Iterator[tuple[str, Entry | None]]:
     # A file that became a directory is two changes of one path; what stood there has the last word.
     for change in sorted(changes, key=lambda change: change.old_mode != _NOTHING):
         if change.path == RESERVED or change.path.startswith(f"{RESERVED}/"):
@@ -75,7 +103,12 @@ def _from_trees(changes: list[TreeChange], manifest: Manifest) -> Iterator[tuple
 
 
 def _from_manifests(
-    git: Git, target: Held, captured: Captured, old: Manifest, new: Manifest, found: dict[str, Entry | None]
+    reader: ObjectReader,
+    target: Held,
+    captured: Captured,
+    old: Manifest,
+    new: Manifest,
+    found: dict[str, Entry | None],
 ) -> Iterator[tuple[str, Entry | None]]:
     """Yield what the checkpoint holds at paths whose bytes are equal but whose permission bits may not be."""
     for path in old.bare:
@@ -86,12 +119,17 @@ def _from_manifests(
     candidates -= found.keys() | old.bare
     if not candidates:
         return
-    held = list_tree(git, target.tree)
-    directories = {parent for path in held for parent in iter_parents(path)}
+    held = _entries(reader, target.tree, candidates)
     for path in candidates:
         if path in held:
             yield path, old.entry(path, *held[path])
-        elif path in directories:
-            yield path, old.directory(path)
         elif path in above_empty:
             yield path, None
+
+
+def _entries(reader: ObjectReader, tree: str, paths: set[str]) -> dict[str, tuple[str, str]]:
+    """Return what a tree holds at these paths, directories too."""
+    if len(paths) <= _MOST_LOOKED_UP:
+        return find_entries(reader, tree, paths)
+    held = list_tree(reader.git, tree)
+    return {parent: (TREE, "") for path in held for parent in iter_parents(path)} | held

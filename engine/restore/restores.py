@@ -14,22 +14,20 @@ found done.
 
 import os
 import secrets
-import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from engine.checkpoints.capture import Captured, capture, look
+from engine.checkpoints.feed import Feed
 from engine.checkpoints.history import Held, Purpose, get_held, list_held, take
-from engine.checkpoints.mending import mend_contents
-from engine.errors import BadSelection, CaptureFailed, EngineError, NestedRepositoryRefused, SafetyFailed, StoreDamaged
+from engine.errors import BadSelection, EngineError, NestedRepositoryRefused, SafetyFailed, StoreDamaged
 from engine.host.files import Fault, Tree
 from engine.host.leftovers import remove_leftovers
-from engine.host.paths import display
 from engine.model import (
     EFFECTIVE,
     Action,
     CheckpointKind,
-    EntryKind,
     GapReason,
     PlanItem,
     RestorePlan,
@@ -38,10 +36,11 @@ from engine.model import (
     Workspace,
 )
 from engine.restore.apply import Outcome, apply_items
-from engine.restore.differences import find_differences, read_bare
+from engine.restore.differences import below_directories, find_differences, read_bare
 from engine.restore.judgement import Judged, judge
 from engine.restore.plan import Facts, classify, is_full, ledger_after
 from engine.restore.reports import decode_report, dropped, encode_report, make_report
+from engine.restore.safety import holds_what_goes, name_merged, prove_contents, require_contents
 from engine.restore.scope import Request, claim_of, find_passed, scope_of
 from engine.restore.selection import (
     Selection,
@@ -60,9 +59,8 @@ from engine.store.journal import (
     write_restore,
 )
 from engine.store.ledger import LedgerEntry, RestoreRecord, append_record
-from engine.store.objects import CommitContent, missing_objects, open_writer
 from engine.store.opened import Store
-from engine.store.reader import open_reader
+from engine.store.reader import ObjectReader, open_reader
 from engine.store.refs import merged_ref, update_refs
 
 Own = frozenset[tuple[int, int]]
@@ -86,12 +84,16 @@ class Restores:
         store: the store.
         own: device and inode of Takeback's own directories, as they are now.
         fault: called before each operation that changes a workspace file (fault injection).
+        feed: what tells of changes between captures; a plan that is shown goes by it, one that is performed does not.
     """
 
-    def __init__(self, store: Store, own: "OwnDirectories", fault: Fault | None = None) -> None:
+    def __init__(
+        self, store: Store, own: "OwnDirectories", fault: Fault | None = None, feed: Feed | None = None
+    ) -> None:
         self._store = store
         self._own = own
         self._fault = fault
+        self._feed = feed
 
     def plan(self, workspace: Workspace, request: Request) -> Planned:
         """Plan a restore; the caller holds ``store.use``. What has to be refused is refused before anything is written.
@@ -101,13 +103,19 @@ class Restores:
             RestoreRefused: a nested repository would be reached, or the selection cannot be used.
             StoreDamaged: the checkpoint cannot be read.
         """
+        with open_reader(self._store.git) as reader:
+            return self._plan(workspace, request, reader, anew=False)
+
+    def _plan(self, workspace: Workspace, request: Request, reader: ObjectReader, *, anew: bool) -> Planned:
         held = list_held(self._store, workspace)
         target = get_held(self._store, workspace, held, request.checkpoint_id)
         if not request.everything:
             require_ledger(self._store, workspace, held, target)
-        selection = self._selection(workspace, target, request)
-        captured = capture(self._store, workspace, self._own(), self._store.ledger(workspace).present())
-        items, known = self._items(workspace, request, target, captured, selection)
+        selection = self._selection(workspace, target, request, reader)
+        feed = None if self._feed is None else self._feed.of(workspace)
+        forced = self._store.ledger(workspace).present()
+        captured = capture(self._store, workspace, self._own(), forced, feed=feed, anew=anew)
+        items, known = self._items(workspace, request, target, captured, selection, reader)
         ledger = self._store.ledger(workspace)
         plan = RestorePlan(
             workspace,
@@ -122,7 +130,9 @@ class Restores:
         )
         return Planned(plan, target, captured, held, known)
 
-    def _selection(self, workspace: Workspace, target: Held, request: Request) -> Selection | None:
+    def _selection(
+        self, workspace: Workspace, target: Held, request: Request, reader: ObjectReader
+    ) -> Selection | None:
         nested = [gap.path for gap in target.checkpoint.gaps if gap.reason is GapReason.NESTED_REPOSITORY]
         if not request.selection:
             if nested and not request.turns:
@@ -132,7 +142,7 @@ class Restores:
             selection = parse_selection(request.selection, tree, self._store.git, target.tree)
         matched = matched_in_checkpoint(self._store.git, target.tree, selection)
         refuse_nested(selection, nested, matched)
-        if not matched and not any(map(selection.names_directory_of, read_bare(self._store.git, target.tree))):
+        if not matched and not any(map(selection.names_directory_of, read_bare(reader, target.tree))):
             rows = look(self._store, workspace, self._own(), self._store.ledger(workspace).present()).rows
             if not matched_names(self._store.git, rows, selection):
                 raise BadSelection(" ".join(request.selection), "matches no file in the checkpoint or now")
@@ -145,9 +155,10 @@ class Restores:
         target: Held,
         captured: Captured,
         selection: Selection | None,
+        reader: ObjectReader,
     ) -> tuple[tuple[PlanItem, ...], Mapping[str, LedgerEntry]]:
         ledger = self._store.ledger(workspace)
-        differences = find_differences(self._store.git, target, captured)
+        differences = find_differences(self._store, workspace, target, captured, reader)
         passed = find_passed(ledger, target, captured, {difference.path for difference in differences})
         scope = scope_of(
             self._store.git, request, target, ledger, selection, [*differences, *passed], captured=captured
@@ -171,7 +182,7 @@ class Restores:
             captured.excluded,
             occupied,
             ledger.written_after(target.ledger_number),
-            captured.rows.keys(),
+            below_directories(captured.rows, (*differences, *passed)),
             judged.items,
             ledger.uncaptured_after(target.ledger_number),
             selection.named if selection is not None else frozenset(),
@@ -187,12 +198,14 @@ class Restores:
             RestoreRefused: nothing was changed.
             StoreDamaged: nothing was changed.
         """
-        workspace = shown.workspace
-        self._store.remembered(workspace).proved = False  # what is about to be replaced must be there to come back
-        planned = self.plan(
-            workspace,
-            Request(shown.target.id, shown.selection, shown.everything, shown.turns, shown.chat, shown.token),
-        )
+        with open_reader(self._store.git) as reader:
+            return self._apply(shown, turn, replaced_head, reader)
+
+    def _apply(
+        self, shown: RestorePlan, turn: TurnRef | None, replaced_head: str | None, reader: ObjectReader
+    ) -> RestoreReport:
+        request = Request(shown.target.id, shown.selection, shown.everything, shown.turns, shown.chat, shown.token)
+        planned = self._plan_provably(shown.workspace, request, reader)
         plan = planned.plan
         replanned = _replanned(shown, plan)
         items = tuple(_journal_item(item, planned.known) for item in plan.items)
@@ -202,38 +215,31 @@ class Restores:
         )
         if not plan.effective:
             return make_report(plan.target, None, journal, Outcome(), resumed=False)
-        self._verify(plan)
-        safety = self._safety(planned, turn, replaced_head)
+        require_contents(self._store.git, plan)
+        safety = self._safety(planned, turn, replaced_head, reader)
         journal = replace(journal, safety=safety.checkpoint.id)
-        self._name_merged(plan)
-        write_restore(self._store.layout, workspace, journal)
-        return self._perform(workspace, planned.target, safety, journal, resumed=False)
+        name_merged(self._store.git, plan)
+        write_restore(self._store.layout, plan.workspace, journal)
+        return self._perform(plan.workspace, planned.target, safety, journal, reader, resumed=False)
 
-    def _verify(self, plan: RestorePlan) -> None:
-        wanted = [i.target.oid for i in plan.effective if i.target is not None and i.target.oid is not None]
-        missing = missing_objects(self._store.git, wanted)
-        if missing:
-            raise StoreDamaged(f"checkpoint {plan.target.id[:8]} lacks {len(missing)} of the files it should hold")
+    def _plan_provably(self, workspace: Workspace, request: Request, reader: ObjectReader) -> Planned:
+        """Plan what is performed next; what is about to go was seen to be in the store, or everything is proved."""
+        remembered = self._store.remembered(workspace)
+        if remembered.proved:
+            with suppress(StoreDamaged):
+                planned = self._plan(workspace, request, reader, anew=True)
+                if holds_what_goes(reader, planned.plan, planned.captured):
+                    return planned
+            remembered.proved = False
+        return self._plan(workspace, request, reader, anew=True)
 
-    def _name_merged(self, plan: RestorePlan) -> None:
-        """Name the contents that were merged, so that no gc takes them while the journal needs them."""
-        merged = [item.target for item in plan.effective if item.action is Action.MERGE and item.target is not None]
-        blobs = sorted({entry.oid for entry in merged if entry.kind is not EntryKind.DIRECTORY and entry.oid})
-        if blobs:
-            content = CommitContent(None, added={oid: ("100644", oid) for oid in blobs})
-            with open_writer(self._store.git) as writer:
-                writer.commit([merged_ref(plan.workspace.hash)], b"merged", int(time.time()), content)
-
-    def _safety(self, planned: Planned, turn: TurnRef | None, replaced_head: str | None) -> Held:
+    def _safety(self, planned: Planned, turn: TurnRef | None, replaced_head: str | None, reader: ObjectReader) -> Held:
         plan = planned.plan
         reason = f"before rollback to {plan.target.id[:8]}"
         purpose = Purpose(CheckpointKind.SAFETY, reason, turn, plan.token, replaced_head)
-        going = {i.now.oid: i.path for i in plan.effective if i.now is not None and i.now.oid is not None}
         try:
             with self._open_tree(plan.workspace) as tree:
-                moved = mend_contents(self._store.git, tree, going)
-            if moved:
-                raise CaptureFailed(plan.workspace.root, f"{display(moved[0])} changed and what stood there is lost")
+                prove_contents(self._store.git, reader, tree, plan)
             number = self._store.ledger(plan.workspace).number
             taken = take(self._store, plan.workspace, planned.captured, purpose, planned.held, keep=(plan.target.id,))
         except (EngineError, OSError) as error:
@@ -241,9 +247,16 @@ class Restores:
         return Held(taken, planned.captured.tree, planned.captured.excluded, number)
 
     def _perform(
-        self, workspace: Workspace, target: Held, safety: Held, journal: RestoreJournal, *, resumed: bool
+        self,
+        workspace: Workspace,
+        target: Held,
+        safety: Held,
+        journal: RestoreJournal,
+        reader: ObjectReader,
+        *,
+        resumed: bool,
     ) -> RestoreReport:
-        with self._open_tree(workspace) as tree, open_reader(self._store.git) as reader:
+        with self._open_tree(workspace) as tree:
             outcome = apply_items(tree, reader, journal.items)
         ledger = self._store.ledger(workspace)
         put_back = {item.path: item.target for item in outcome.done}
@@ -302,7 +315,8 @@ class Restores:
             return decode_report(known.report, target.checkpoint, safety)
         with self._open_tree(workspace) as tree:
             remove_leftovers(tree, (item.path for item in journal.items))
-        return self._perform(workspace, target, safety, journal, resumed=True)
+        with open_reader(self._store.git) as reader:
+            return self._perform(workspace, target, safety, journal, reader, resumed=True)
 
     def outcome(self, workspace: Workspace, token: str) -> RestoreReport | None:
         """Return what became of a restore, ``None`` if it changed nothing; the caller holds ``store.use``."""

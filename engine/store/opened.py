@@ -16,6 +16,7 @@ from engine.store.commits import Commits
 from engine.store.index import Index, load_index
 from engine.store.layout import REF_ROOT, Layout
 from engine.store.ledger import Ledger, Reading, read_on
+from engine.store.objects import TreeChange
 from engine.store.stamps import Stamp, file_stamp
 from engine.store.torn import find_torn
 
@@ -30,7 +31,8 @@ class Remembered:
 
     ``broken`` are the names of checkpoints that the last list had to leave out, because their commits are gone.
     ``tracked`` is what the user's repository tracks, ``seen`` what the last look found.
-    ``proved`` says that this process has seen the store give back what the base holds.
+    ``proved`` says that this process has seen the store give back what the base holds. ``compared`` are two trees with
+    the changes between them, as a plan found them last.
     """
 
     index: Index | None = None
@@ -42,6 +44,7 @@ class Remembered:
     sieve: Any = None
     broken: tuple[str, ...] = ()
     proved: bool = False
+    compared: tuple[tuple[str, str], tuple[TreeChange, ...]] | None = None
 
 
 @dataclass(slots=True)

@@ -18,11 +18,12 @@ class ObjectReader:
     """Reads objects one after the other and proves each against its id.
 
     What has a sound file of its own is read from there; for all else one ``git cat-file --batch`` is started when the
-    first such object is asked for, and another one where it ended over an object that it could not read.
+    first such object is asked for, and another one where it ended over an object that it could not read. ``git`` is the
+    store it reads.
     """
 
     def __init__(self, git: Git) -> None:
-        self._git = git
+        self.git = git
         self._running = ExitStack()
         self._process: GitProcess | None = None
         self._unread = 0
@@ -82,7 +83,7 @@ class ObjectReader:
         if not _ID.fullmatch(name):
             return None
         try:
-            return read_loose(self._git.git_dir, name)
+            return read_loose(self.git.git_dir, name)
         except OSError:
             return None  # git says why, or has it elsewhere
 
@@ -119,7 +120,7 @@ class ObjectReader:
 
     def _open(self) -> GitProcess:
         if self._process is None:
-            self._process = self._running.enter_context(self._git.open(["cat-file", "--batch"]))
+            self._process = self._running.enter_context(self.git.open(["cat-file", "--batch"]))
         return self._process
 
     def _take(self, size: int, name: str) -> bytes:
