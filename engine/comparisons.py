@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from engine.checkpoints.baselines import compare_with_baseline, find_baseline
-from engine.checkpoints.diff import compare, joined_gaps
+from engine.checkpoints.diff import compare
 from engine.checkpoints.history import get_held, list_held
 from engine.guard import Guard
 from engine.host.files import Tree
-from engine.model import DiffResult, Workspace
+from engine.model import DiffResult, Gap, Workspace
 from engine.restore.selection import parse_selection
 from engine.store.opened import Store
 
@@ -39,7 +39,7 @@ class Comparisons:
                     specs = parse_selection(selection, tree, self._store.git, held.tree).texts
             captured = self._guard.capture(workspace)
             title = f"since checkpoint {held.checkpoint.id[:8]}: {held.checkpoint.reason}"
-            gaps = joined_gaps(held.checkpoint.gaps, captured.gaps)
+            gaps = _joined_gaps(held.checkpoint.gaps, captured.gaps)
             return compare(self._store.git, title, held.tree, captured.tree, specs, gaps)
 
     def of_turn(self, workspace: Workspace, turn: str) -> DiffResult | None:
@@ -64,3 +64,9 @@ class Comparisons:
             if baseline is None:
                 return None
             return compare_with_baseline(self._store, baseline, self._guard.capture(workspace))
+
+
+def _joined_gaps(gaps: Sequence[Gap], more: Sequence[Gap]) -> tuple[Gap, ...]:
+    """The gaps of both, of one path the first."""
+    known = {gap.path for gap in gaps}
+    return (*gaps, *(gap for gap in more if gap.path not in known))
