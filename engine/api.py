@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from engine.backends.held import Backends
 from engine.checkpoints.baselines import has_baseline, record_baseline
+from engine.checkpoints.feed import Feed
 from engine.checkpoints.finding import Finding
 from engine.checkpoints.history import Purpose, damage_notes, get_held, list_held
 from engine.checkpoints.roots import find_root, refuse_own
@@ -92,6 +93,7 @@ class Engine:
         client_env: the environment of what backends call (ssh, docker), and all of it; that of commands unless given.
         lock_wait_s: longest wait for a lock in seconds.
         git_timeout_s: how long git may do nothing before it is killed, in seconds.
+        change_feed: hear of changes between captures instead of looking for them, where that can be trusted.
         before_git: called with the arguments before each git process (fault injection).
         file_fault: called before each operation that changes a workspace file (fault injection).
 
@@ -110,6 +112,7 @@ class Engine:
         client_env: Mapping[str, str] = _NO_ENVIRONMENT,
         lock_wait_s: float = 10.0,
         git_timeout_s: float = 30.0,
+        change_feed: bool = True,
         before_git: BeforeGit | None = None,
         file_fault: Fault | None = None,
     ) -> None:
@@ -120,7 +123,8 @@ class Engine:
         self._store = Store(layout, runner, lock, lock_wait_s)
         self._own = own = OwnDirectories([os.path.dirname(lock) if lock_path is None else layout.base, layout.base])
         self._restores = Restores(self._store, own, file_fault)
-        self._guard = Guard(self._store, own, self._restores)
+        self._feed = Feed(enabled=change_feed)
+        self._guard = Guard(self._store, own, self._restores, self._feed)
         self.upkeep = Keeper(self._store)
         self._backends = Backends(os.path.join(os.path.dirname(lock), "backends"), client_env or command_env)
         self.outputs = Outputs(os.path.join(os.path.dirname(lock), "outputs"))
@@ -131,7 +135,8 @@ class Engine:
         self._comparisons = Comparisons(self._store, self._guard, self._toolbox.open_tree)
 
     def close(self) -> None:
-        """Have backends give back what they hold: connections, containers that they started."""
+        """Give back what is held: watched directories, and what backends hold, as connections and containers."""
+        self._feed.close()
         self._backends.close()
 
     # --- workspaces

@@ -1,15 +1,17 @@
-"""Looking at a workspace for a capture at the price of what changed: by the change feed, or by a walk.
+"""Looking at a workspace for a capture at the price of what changed: by the change feed, the sieve, or a walk.
 
 What the last look found is remembered with everything beside the files that decided it. As long as that is the same,
 only what is touched has to be looked at again; whatever is not certain is walked.
 """
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.manifest import iter_parents
 from engine.checkpoints.scan import Scan, Scanner
+from engine.checkpoints.sieve import keep_sieve, sift
 from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.touched import Touched
 from engine.checkpoints.tracked import index_stamp, read_exclude, read_tracked
@@ -45,11 +47,15 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the last look found, as the index that was made of it, and under which circumstances."""
+    """What the last look found, as the index that was made of it, and under which circumstances.
+
+    ``linked`` are all files that have several names, whichever look found them.
+    """
 
     index: Index
     scan: Scan
     circumstances: Circumstances
+    linked: frozenset[str] = frozenset()
 
 
 class Look:
@@ -82,7 +88,9 @@ class Look:
         self._feed = feed
         self._now = _circumstances(store, workspace, own, forced)
         self._taken = None if feed is None else feed.take(before.base)
+        self._began_ns = time.time_ns()
         self._again = None if anew or self._taken is None else self._what_again(self._taken)
+        self._whole = self._again is None
         self._scan: Scan | None = None
 
     def scan(self) -> Scan:
@@ -96,6 +104,8 @@ class Look:
         tell = None if self._feed is None else self._feed.watch
         limits, own = self._workspace.limits, self._now.own
         scanner = Scanner(self._workspace.root, self._before.rows, rules, limits, own, tell)
+        if self._whole:
+            self._again = self._sifted()
         seen = self._seen()
         if seen is None or self._again is None:
             self._scan = scanner.scan()
@@ -107,13 +117,17 @@ class Look:
         """Note that what was seen has become an index, on which the next look can build."""
         if self._scan is None:
             return
-        self._store.remembered(self._workspace).seen = Seen(index, self._scan, self._now)
+        seen, walked = self._seen(), self._again is None
+        linked = self._scan.linked if walked or seen is None else self._scan.linked | seen.linked
+        self._store.remembered(self._workspace).seen = Seen(index, self._scan, self._now, linked)
+        if self._whole:
+            keep_sieve(self._store, self._workspace, self._scan, self._began_ns)
         if self._feed is None:
             return
-        if self._taken is None:
-            self._feed.scanned(index.base, self._scan.linked, walked=True)
+        if self._whole:
+            self._feed.scanned(index.base, linked, walked=walked)
         else:
-            self._feed.keep(index.base, self._scan.linked)
+            self._feed.keep(index.base, linked)
 
     def failed(self) -> None:
         """Note that nothing came of it: what the feed told has to be told again."""
@@ -124,6 +138,14 @@ class Look:
         """Return what the last look found, if that is what is built upon."""
         seen = self._store.remembered(self._workspace).seen
         return seen if isinstance(seen, Seen) and seen.index is self._before else None
+
+    def _sifted(self) -> Touched | None:
+        """Return what to look at again so that everything was looked at, ``None`` where only a walk can tell."""
+        rejudged = self._what_again(Touched())
+        if rejudged is None:
+            return None
+        touched = sift(self._store, self._workspace, self._before.rows, self._feed)
+        return None if touched is None else touched | rejudged
 
     def _what_again(self, touched: Touched) -> Touched | None:
         seen = self._seen()
