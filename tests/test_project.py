@@ -19,6 +19,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("gateway", "engine", "adapters")
 LOCKS = ("requirements.lock", "requirements-dev.lock")
+MODEL_AGENT = ROOT / "gateway" / "agents" / "model"
+MODEL_EXTRAS = {"anthropic", "google", "model", "openai"}
 SCRIPTS = ("deploy/run", "deploy/test", "deploy/lock", "deploy/environment.sh")
 STARTED_BY_NAME = ("deploy/run", "deploy/test", "deploy/lock", ".ci/run")
 TOP_LEVEL = {
@@ -71,6 +73,7 @@ def tracked() -> list[str]:
         ("requirements.lock", ("build",)),
         ("requirements-dev.lock", ("dev",)),
         ("requirements-dev.lock", ("daytona", "modal", "vercel")),
+        ("requirements-dev.lock", ("anthropic", "google", "model", "openai")),
     ],
 )
 def test_the_lock_holds_a_fitting_release_of_all_that_is_declared(lock: str, groups: tuple[str, ...]) -> None:
@@ -114,18 +117,28 @@ def test_what_is_installed_fits_together() -> None:
 
 
 def test_the_code_imports_what_is_declared_and_nothing_is_declared_in_vain() -> None:
+    always, only_there = distributions_of(MODEL_AGENT)
+
+    assert always == {canonicalize_name(wanted.name) for wanted in declared()}
+    for extra in MODEL_EXTRAS:
+        assert only_there - always == {canonicalize_name(wanted.name) for wanted in declared(extra)}
+
+
+def distributions_of(special: Path) -> tuple[set[str], set[str]]:
+    """What the code imports of others outside a directory, and inside it."""
     owners = packages_distributions()
-    imported = {name.partition(".")[0] for package in PACKAGES for name in imports_below(ROOT / package)}
-    foreign = {name for name in imported if name not in sys.stdlib_module_names and name not in PACKAGES}
-
-    used = {canonicalize_name(owners[name][0]) for name in foreign}
-
-    assert used == {canonicalize_name(wanted.name) for wanted in declared()}
+    found: tuple[set[str], set[str]] = (set(), set())
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for name in (module.partition(".")[0] for module in imports_of(path)):
+                if name not in sys.stdlib_module_names and name not in PACKAGES:
+                    found[special in path.parents].add(canonicalize_name(owners[name][0]))
+    return found
 
 
 def test_an_extra_holds_what_its_backend_loads_and_nothing_is_in_one_in_vain() -> None:
     owners = packages_distributions()
-    extras = pyproject()["project"]["optional-dependencies"]
+    extras = set(pyproject()["project"]["optional-dependencies"]) - MODEL_EXTRAS
     declared_by = {extra: {canonicalize_name(wanted.name) for wanted in declared(extra)} for extra in extras}
     loaded: dict[str, set[str]] = {extra: set() for extra in extras}
 
@@ -147,15 +160,14 @@ def loads_in(path: Path) -> Iterator[tuple[str, str]]:
             yield path.stem.partition("_")[0], named
 
 
-def imports_below(directory: Path) -> set[str]:
-    """The modules that the files of a package import."""
+def imports_of(path: Path) -> set[str]:
+    """The modules that a file imports."""
     found: set[str] = set()
-    for path in directory.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                found.add(node.module)
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
     return found
 
 

@@ -160,7 +160,7 @@ class Agent(Section):
             LookupError: none is configured at all.
         """
         choices = self.choices()
-        if label in choices:
+        if label is not None and label in choices:
             return choices[label]
         first = next(iter(choices.values()), None)
         if first is None:

@@ -90,7 +90,7 @@ def load_configuration(
     )
 
 
-def _own_names(tree: Mapping[str, Any], key: Key = keys.ROOT) -> list[str]:
+def _own_names(tree: Mapping[Any, Any], key: Key = keys.ROOT) -> list[str]:
     """The names that the file gives to things: workspaces, models."""
     names = [name for name in tree if isinstance(name, str)] if key.shape is Shape.NAMED else []
     for name, value in tree.items():

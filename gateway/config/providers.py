@@ -1,7 +1,7 @@
 """The model providers that this version knows: what each needs to be installed, and where its key is looked for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from pydantic import SecretStr
@@ -16,23 +16,28 @@ LIBRARY = "pydantic_ai"
 class Provider:
     """A provider: the ``extra`` that installs its ``package``, and the usual ``variables`` of its key.
 
-    ``base_url`` is where it is reached unless the configuration says otherwise, ``None`` for its library's own.
+    ``base_url`` is where it is reached unless the configuration says otherwise; nothing else in the environment may
+    send a key elsewhere.
     """
 
     extra: str
     package: str
     variables: tuple[str, ...]
-    base_url: str | None = None
+    base_url: str
     needs_key: bool = True
 
 
+_OPENAI = Provider("openai", "openai", ("OPENAI_API_KEY",), "https://api.openai.com/v1")
+
 PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider("openai", "openai", ("OPENAI_API_KEY",)),
-    "openai-responses": Provider("openai", "openai", ("OPENAI_API_KEY",)),
-    "openrouter": Provider("openai", "openai", ("OPENROUTER_API_KEY",), "https://openrouter.ai/api/v1"),
-    "ollama": Provider("openai", "openai", ("OLLAMA_API_KEY",), "http://127.0.0.1:11434/v1", needs_key=False),
-    "anthropic": Provider("anthropic", "anthropic", ("ANTHROPIC_API_KEY",)),
-    "google": Provider("google", "google.genai", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+    "openai": _OPENAI,
+    "openai-responses": _OPENAI,
+    "openrouter": replace(_OPENAI, variables=("OPENROUTER_API_KEY",), base_url="https://openrouter.ai/api/v1"),
+    "ollama": replace(_OPENAI, variables=("OLLAMA_API_KEY",), base_url="http://127.0.0.1:11434/v1", needs_key=False),
+    "anthropic": Provider("anthropic", "anthropic", ("ANTHROPIC_API_KEY",), "https://api.anthropic.com"),
+    "google": Provider(
+        "google", "google.genai", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "https://generativelanguage.googleapis.com"
+    ),
 }
 """By the word before the colon. What speaks OpenAI's API is reached as openai, with its base_url."""
 

@@ -1,0 +1,112 @@
+"""Turns what was said and done in a session into the messages of the model library.
+
+A tool call becomes a call and its result, one pair after another, in the order in which they ran. Notes and summaries
+are this program's words: they go to the model as a person's message does, marked as what they are.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserContent,
+    UserPromptPart,
+)
+
+from gateway.agents.model.tools import RESULT_CHARACTERS, shortened
+from gateway.state.messages import Message, Role
+from gateway.state.sent import SentFile
+from gateway.turns.receipts import CHANGED
+
+NOTE = "[Note from the program that runs you] {}"
+SUMMARY = "[Summary of the conversation so far, made by the program that runs you]\n{}"
+FILES = "\n\n(Sent along: {})"
+CUT_OFF = "There is no result: the call was cut off, and may have been done in part."
+NOTHING_SAID = "(no answer)"
+WARNING = "⚠"
+"""Begins a line of a receipt that warns."""
+
+
+def history_messages(messages: Sequence[Message]) -> list[ModelMessage]:
+    """The conversation so far; neighbours of one side are one message."""
+    built: list[ModelMessage] = []
+    for message in messages:
+        for part in _parts(message):
+            _append(built, part)
+    return built
+
+
+def asked(history: Sequence[ModelMessage], content: str | Sequence[UserContent]) -> list[ModelMessage]:
+    """The conversation with what is asked now at its end."""
+    built = [*history]
+    _append(built, UserPromptPart(content))
+    return built
+
+
+def with_images(text: str, images: Sequence[tuple[SentFile, bytes]]) -> str | list[UserContent]:
+    """What is asked, with pictures that came along."""
+    if not images:
+        return text
+    return [text, *(BinaryContent(content, media_type=file.media_type) for file, content in images)]
+
+
+def with_files(text: str, files: Sequence[SentFile]) -> str:
+    """A person's words, and where the files are that came with them."""
+    if not files:
+        return text
+    listed = ", ".join(f"{file.path} ({file.media_type}, {file.size_bytes} bytes)" for file in files)
+    return text + FILES.format(listed)
+
+
+def without_receipt(text: str) -> str:
+    """An answer without the receipt at its end, which is not the model's and which it would learn to imitate."""
+    lines = text.split("\n")
+    end = next((index for index, line in enumerate(lines) if line.startswith(CHANGED)), len(lines))
+    while end and lines[end - 1].startswith(WARNING):
+        end -= 1
+    return "\n".join(lines[:end]).strip()
+
+
+def _parts(message: Message) -> Iterator[ModelRequestPart | ModelResponsePart]:
+    match message.role:
+        case Role.USER:
+            yield UserPromptPart(with_files(message.content, message.files), timestamp=message.created_at)
+        case Role.ASSISTANT:
+            yield TextPart(without_receipt(message.content) or NOTHING_SAID)
+        case Role.NOTE:
+            yield UserPromptPart(NOTE.format(message.content), timestamp=message.created_at)
+        case Role.SUMMARY:
+            yield UserPromptPart(SUMMARY.format(message.content), timestamp=message.created_at)
+        case Role.TOOL:
+            name, call_id = message.tool_name or "", f"call_{message.id}"
+            yield ToolCallPart(name, dict(message.arguments or {}), tool_call_id=call_id)
+            text = CUT_OFF if message.ok is None else shortened(message.content, RESULT_CHARACTERS)
+            yield tool_return(name, call_id, text, ok=bool(message.ok))
+
+
+def tool_return(name: str, call_id: str, text: str, *, ok: bool) -> ToolReturnPart:
+    """The result of a call; one that failed says so in words, because not every API has a mark for it."""
+    if ok:
+        return ToolReturnPart(name, text, tool_call_id=call_id)
+    return ToolReturnPart(name, f"Error: {text}", tool_call_id=call_id, outcome="failed")
+
+
+def _append(built: list[ModelMessage], part: ModelRequestPart | ModelResponsePart) -> None:
+    last = built[-1] if built else None
+    if isinstance(part, (TextPart, ToolCallPart)):
+        if isinstance(last, ModelResponse):
+            built[-1] = ModelResponse([*last.parts, part])
+        else:
+            built.append(ModelResponse([part]))
+    elif isinstance(part, (UserPromptPart, ToolReturnPart)):
+        if isinstance(last, ModelRequest):
+            built[-1] = ModelRequest([*last.parts, part])
+        else:
+            built.append(ModelRequest([part]))

@@ -1,0 +1,105 @@
+"""Makes the model library's object for a configured model, with a connection of its own for one turn."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from ssl import SSLContext
+from typing import Any
+
+import httpx2
+from anyio import to_thread
+from pydantic_ai.models import Model
+
+from gateway.config.agent import ModelChoice
+from gateway.config.providers import PROVIDERS
+
+CONNECT_S = 10.0
+"""How long a connection may take to be made."""
+
+SILENCE_S = 300.0
+"""How long a server may send nothing: a model on a small machine reads for minutes before it says a word."""
+
+NO_KEY = "none"
+"""What is sent where no key is configured: the libraries insist on one, and a server without keys looks at none."""
+
+
+@asynccontextmanager
+async def reached(choice: ModelChoice, key: str | None, *, silence_s: float = SILENCE_S) -> AsyncIterator[Model[Any]]:
+    """Have a model at hand; its connections are closed at the end. The key goes to its server and nowhere else."""
+    # In a thread: the libraries read files while they are imported and made.
+    client, model = await to_thread.run_sync(_make, choice, key or NO_KEY, silence_s)
+    async with client:
+        yield model
+
+
+def _make(choice: ModelChoice, key: str, silence_s: float) -> tuple[httpx2.AsyncClient, Model[Any]]:
+    timeout = httpx2.Timeout(silence_s, connect=min(CONNECT_S, silence_s))
+    client = httpx2.AsyncClient(timeout=timeout, verify=_trusted(), follow_redirects=False)
+    base_url = choice.base_url or PROVIDERS[choice.provider].base_url
+    return client, _MAKERS[choice.provider](choice, base_url, key, client)
+
+
+@cache
+def _trusted() -> SSLContext:
+    return httpx2.create_ssl_context()
+
+
+def _openai(choice: ModelChoice, base_url: str, key: str, client: httpx2.AsyncClient) -> Model[Any]:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    if choice.base_url is None:
+        return OpenAIChatModel(choice.name, provider=OpenAIProvider(base_url=base_url, api_key=key, http_client=client))
+    # Whatever else speaks this API is not asked for what OpenAI alone can do.
+    other = OpenAICompatibleProvider("openai-compatible", base_url=base_url, api_key=key, http_client=client)
+    return OpenAIChatModel(choice.name, provider=other)
+
+
+def _openai_responses(choice: ModelChoice, base_url: str, key: str, client: httpx2.AsyncClient) -> Model[Any]:
+    from pydantic_ai.models.openai import OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return OpenAIResponsesModel(
+        choice.name, provider=OpenAIProvider(base_url=base_url, api_key=key, http_client=client)
+    )
+
+
+def _openrouter(choice: ModelChoice, _base_url: str, key: str, client: httpx2.AsyncClient) -> Model[Any]:
+    if choice.base_url is not None:
+        return _openai(choice, choice.base_url, key, client)
+    from pydantic_ai.models.openrouter import OpenRouterModel
+    from pydantic_ai.providers.openrouter import OpenRouterProvider
+
+    return OpenRouterModel(choice.name, provider=OpenRouterProvider(api_key=key, http_client=client))
+
+
+def _ollama(choice: ModelChoice, base_url: str, key: str, client: httpx2.AsyncClient) -> Model[Any]:
+    from pydantic_ai.models.ollama import OllamaModel
+    from pydantic_ai.providers.ollama import OllamaProvider
+
+    return OllamaModel(choice.name, provider=OllamaProvider(base_url=base_url, api_key=key, http_client=client))
+
+
+def _anthropic(choice: ModelChoice, base_url: str, key: str, client: httpx2.AsyncClient) -> Model[Any]:
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    return AnthropicModel(choice.name, provider=AnthropicProvider(api_key=key, base_url=base_url, http_client=client))
+
+
+def _google(choice: ModelChoice, base_url: str, key: str, client: httpx2.AsyncClient) -> Model[Any]:
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return GoogleModel(choice.name, provider=GoogleProvider(api_key=key, base_url=base_url, http_client=client))
+
+
+_MAKERS: Mapping[str, Callable[[ModelChoice, str, str, httpx2.AsyncClient], Model[Any]]] = {
+    "openai": _openai,
+    "openai-responses": _openai_responses,
+    "openrouter": _openrouter,
+    "ollama": _ollama,
+    "anthropic": _anthropic,
+    "google": _google,
+}
