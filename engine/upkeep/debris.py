@@ -15,16 +15,18 @@ from collections.abc import Iterator
 
 from engine.host.durable import TEMPORARY_PREFIX, sync_directory
 from engine.store.layout import Layout
+from engine.store.opened import STALE_NAMES_LOCK_S
 from engine.upkeep.facts import tree_bytes
 from engine.upkeep.processes import is_alive
 
 STALE_S = 3600.0
-"""How old debris has to be in seconds: longer than any git command of ours may run."""
+"""How old debris has to be in seconds: longer than any git command of ours may run; names are locked for moments."""
 
 _DELETING_PREFIX = ".deleting-"
 _SCRATCH_PREFIX = ".rehearsal-"
 _GC_NOTE = "gc.pid"
 _LOCKS = re.compile(r".*\.lock|gc\.pid|packed-refs\.new")
+_NAME_LOCKS = re.compile(r".*\.lock|packed-refs\.new")
 _PARTIAL = re.compile(r"tmp_.*|\.tmp-.*|incoming-.*")
 _CRASH = re.compile(r"fast_import_crash_\d+")
 _FAST_IMPORT_KEEP = b"fast-import"
@@ -32,13 +34,19 @@ _FAST_IMPORT_KEEP = b"fast-import"
 
 def sweep(layout: Layout, now_s: float | None = None) -> list[str]:
     """Remove old debris and return its names relative to the base; the caller has the store to itself."""
-    horizon = (time.time() if now_s is None else now_s) - STALE_S
+    now_s = time.time() if now_s is None else now_s
     swept = []
     for path in _find(layout):
-        if _changed_at(path) < horizon or _is_note_of_ended_gc(path):
+        if _changed_at(path) < now_s - _stale_s(layout, path) or _is_note_of_ended_gc(path):
             _remove(path)
             swept.append(os.path.relpath(path, layout.base))
     return sorted(swept)
+
+
+def _stale_s(layout: Layout, path: str) -> float:
+    inside = os.path.relpath(path, layout.store)
+    locks_names = os.path.dirname(inside) == "" or inside.startswith("refs/")
+    return STALE_NAMES_LOCK_S if locks_names and _NAME_LOCKS.fullmatch(os.path.basename(path)) else STALE_S
 
 
 def waiting_bytes(layout: Layout) -> int:

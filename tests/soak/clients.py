@@ -114,7 +114,7 @@ class Gateway(Client):
                 f"/write notes.md\n{number}\n",
                 f"/write src/part-{number % 7}.py\nvalue = {number}\n",
                 f"$ head -c {self.town.noise_bytes} /dev/urandom > noise-{number % 3}.bin",
-                f"$ rm -f noise-{number % 3}.bin && echo {number} > notes.md",
+                f"$ rm -f noise-*.bin && echo {number} > notes.md",
                 "/rollback 1",
                 "/undo",
                 "/new",

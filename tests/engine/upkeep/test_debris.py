@@ -2,10 +2,13 @@
 
 import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from engine.model import Limits
+from engine.store.opened import STALE_NAMES_LOCK_S
 from engine.upkeep.debris import STALE_S, remove_tree, set_aside, sweep
 from engine.upkeep.prune import prune
 from engine.upkeep.retention import PrunePolicy
@@ -55,13 +58,31 @@ def test_debris_goes_when_it_is_old_and_not_before(kit: Kit, name: str):
     path.write_bytes(b"half")
     shown = Path(kit.store.layout.base, top(name))
 
-    make_old(shown, (STALE_S - 60) / 3600)
+    stale_s = STALE_NAMES_LOCK_S if name.endswith((".lock", ".new")) else STALE_S
+    make_old(shown, (stale_s - 30) / 3600)
     assert sweep(kit.store.layout) == []
     assert shown.exists()
-    make_old(shown, (STALE_S + 60) / 3600)
+    make_old(shown, (stale_s + 30) / 3600)
 
     assert sweep(kit.store.layout) == [top(name)]
     assert not shown.exists()
+
+
+def test_lock_over_all_names_that_a_killed_git_left_keeps_nobody_from_dropping_for_long(kit: Kit):
+    app = replace(kit.workspace("app"), limits=Limits(max_snapshots=2))
+    kit.turns(app, 2)
+    kit.store.git.run(["pack-refs", "--all"])
+    lock = Path(kit.store.layout.store, "packed-refs.lock")
+    lock.touch()
+    kit.turns(app, 1)
+    while_it_is_young = len(kit.ids(app))
+    make_old(lock, (STALE_NAMES_LOCK_S + 30) / 3600)
+
+    kit.turns(app, 1)
+
+    assert while_it_is_young == 3
+    assert len(kit.ids(app)) == 2
+    assert not lock.exists()
 
 
 def test_nothing_else_is_ever_swept(kit: Kit):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.model import Limits
 from engine.upkeep.facts import read_workspaces, tree_bytes
 from engine.upkeep.holdings import Hold, Holding, OverCap, over_cap_note
 from engine.upkeep.objects import freed_by, read_bulk
@@ -135,7 +136,8 @@ def test_nothing_is_dropped_for_what_killed_processes_left_lately(kit: Kit, name
 
 
 def test_store_over_its_cap_with_one_checkpoint_each_runs_no_gc_again(kit: Kit):
-    kit.turns(kit.workspace("app"), 1, 100 * KB)
+    app = kit.workspace("app")
+    kit.turns(app, 1, 100 * KB)
     prune(kit.store, capped(50 * KB))
     assert kit.gcs() == 1
 
@@ -144,6 +146,19 @@ def test_store_over_its_cap_with_one_checkpoint_each_runs_no_gc_again(kit: Kit):
 
         assert "over its cap" in report.notes[0]
     assert kit.gcs() == 1
+
+
+def test_checkpoint_in_a_store_over_its_cap_runs_no_gc(kit: Kit):
+    app = replace(kit.workspace("app"), limits=Limits(max_snapshots=1))
+    kit.turns(app, 1, 100 * KB)
+    prune(kit.store, capped(50 * KB))
+    before = len(kit.commands)
+
+    kit.turns(app, 3, 100 * KB)
+
+    assert len(kit.ids(app)) == 1
+    ran = {arguments[0] for arguments in kit.commands[before:]}
+    assert ran.isdisjoint({"gc", "repack", "prune", "maintenance", "pack-refs"}), ran
 
 
 def test_nothing_is_dropped_when_reclaiming_alone_is_enough(kit: Kit):
