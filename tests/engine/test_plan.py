@@ -433,6 +433,17 @@ def test_nothing_is_put_below_what_stays_and_is_no_directory() -> None:
     }
 
 
+def test_what_stays_in_the_way_is_found_at_any_depth() -> None:
+    differences: dict[str, Sides] = {"r/p": (FOLDER, NEW), "r/p/x": (OLD, None), "r/p/q/s/x": (OLD, None)}
+    facts = by_agent({path: sides for path, sides in differences.items() if path != "r/p"})
+
+    assert decide(differences, facts) == {
+        "r/p": BY_HAND,
+        "r/p/x": (Action.KEEP_HAND_EDIT, "r/p stays as it is"),
+        "r/p/q/s/x": (Action.KEEP_HAND_EDIT, "r/p stays as it is"),
+    }
+
+
 @pytest.mark.parametrize(
     ("parent", "by_hand"),
     [((FOLDER, NEW), False), ((FOLDER, None), True), ((replace(FOLDER, mode=0o700), FOLDER), True)],
