@@ -135,8 +135,9 @@ class Engine:
         self._comparisons = Comparisons(self._store, self._guard, self._toolbox.open_tree)
 
     def close(self) -> None:
-        """Give back what is held: watched directories, and what backends hold, as connections and containers."""
+        """Write what is only remembered, and give back what is held: watched directories, connections, containers."""
         self._feed.close()
+        self._store.close()
         self._backends.close()
 
     # --- workspaces

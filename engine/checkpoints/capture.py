@@ -28,7 +28,7 @@ from engine.host.files import Tree
 from engine.host.leftovers import remove_old_leftovers
 from engine.host.paths import PathUnsafe, display
 from engine.model import EntryKind, Gap, Workspace
-from engine.store.index import Index, save_index
+from engine.store.index import Index
 from engine.store.modes import Modes
 from engine.store.objects import CommitContent, ObjectWriter, list_tree, open_writer
 from engine.store.opened import Store
@@ -308,6 +308,4 @@ def _keep_index(store: Store, workspace: Workspace, before: Index, scan: Scan, i
     if not scan.changed and before.base == index.base:
         before.modes = index.modes
         return
-    changed = None if before.base is None else scan.changed
-    save_index(store.layout.index(workspace.hash), index, changed)
-    store.keep_index(workspace, index)
+    store.keep_index(workspace, before, index, scan.changed)

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from engine.host import durable, locks
 from engine.host.git import Git
 from engine.model import Workspace
 from engine.store.commits import Commits
-from engine.store.index import Index, load_index
+from engine.store.index import Index, load_index, save_index
 from engine.store.layout import REF_ROOT, Layout
 from engine.store.ledger import Ledger, Reading, read_on
 from engine.store.objects import TreeChange
@@ -25,6 +25,10 @@ STALE_REF_LOCK_S = 1.0
 STALE_NAMES_LOCK_S = 60.0
 """How old in seconds a lock over all names has to be to be nobody's: git holds one for moments."""
 
+# Writing an index costs several syncs; a turn makes one or two captures.
+_MOST_UNSAVED_CAPTURES = 16
+_MOST_UNSAVED_ROWS = 2000
+
 _HISTORY = ("checkpoints", "sessions")
 
 
@@ -32,6 +36,7 @@ _HISTORY = ("checkpoints", "sessions")
 class Remembered:
     """What is kept in memory, each with the stamp of the file it was read from.
 
+    ``unsaved`` are the rows that the index's file lacks (``None``: all), for as many captures as it is behind.
     ``broken`` are the names of checkpoints that the last list had to leave out, because their commits are gone.
     ``tracked`` is what the user's repository tracks, ``seen`` what the last look found.
     ``proved`` says that this process has seen the store give back what the base holds. ``compared`` are two trees with
@@ -40,6 +45,8 @@ class Remembered:
 
     index: Index | None = None
     index_stamp: tuple[int, ...] | None = None
+    unsaved: set[str] | None = None
+    unsaved_captures: int = 0
     ledger: tuple[Stamp | None, Reading] | None = None
     tracked: Any = None
     tracked_stamp: tuple[int, ...] | None = None
@@ -147,13 +154,43 @@ class Store:
         if known.index is None or known.index_stamp != stamp:
             known.index = load_index(self.layout.index(workspace.hash))
             known.index_stamp = stamp
+            known.unsaved, known.unsaved_captures = set(), 0
         return known.index
 
-    def keep_index(self, workspace: Workspace, index: Index) -> None:
-        """Remember the index that was just written."""
+    def keep_index(self, workspace: Workspace, before: Index, index: Index, changed: Iterable[str]) -> None:
+        """Remember a new index in place of the one before, and write it to its file now and then.
+
+        A file that lags behind is seen by its base, and costs time alone; ``changed`` names the rows that are new,
+        different or gone.
+        """
         known = self.remembered(workspace)
+        whole = known.unsaved is None or before is not known.index or before.base is None
+        known.unsaved = None if whole else {*(known.unsaved or ()), *changed}
+        known.unsaved_captures += 1
         known.index = index
-        known.index_stamp = file_stamp(self.layout.index(workspace.hash))
+        if (
+            known.unsaved is None
+            or known.unsaved_captures >= _MOST_UNSAVED_CAPTURES
+            or len(known.unsaved) > _MOST_UNSAVED_ROWS
+        ):
+            self._save_index(workspace.hash, known)
+
+    def _save_index(self, workspace_hash: str, known: Remembered) -> None:
+        path = self.layout.index(workspace_hash)
+        if known.index is not None:
+            save_index(path, known.index, known.unsaved)
+        known.unsaved, known.unsaved_captures = set(), 0
+        known.index_stamp = file_stamp(path)
+
+    def close(self) -> None:
+        """Write what was not worth writing after each capture; where others are at work, it is left."""
+        for workspace_hash, known in list(self._remembered.items()):
+            if not known.unsaved:
+                continue
+            lock = locks.hold(self.layout.lock(workspace_hash), shared=False, wait_s=0, purpose="closing")
+            with suppress(StoreBusy, OSError), lock:
+                if known.index_stamp == file_stamp(self.layout.index(workspace_hash)):
+                    self._save_index(workspace_hash, known)
 
     def ledger(self, workspace: Workspace) -> Ledger:
         """Return the ledger; of what somebody appended to it only that is read.
