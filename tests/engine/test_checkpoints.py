@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-import threading
+import sys
 from pathlib import Path
 
 import pytest
@@ -519,31 +519,51 @@ def test_safety_checkpoint_never_pushes_the_target_out(lab: Lab) -> None:
     assert report.safety.kind is CheckpointKind.SAFETY
 
 
-def test_two_engines_take_checkpoints_at_once_and_both_exist(lab: Lab) -> None:
-    other = lab.open_engine()
+TAKE = """
+import sys
+from pathlib import Path
+from engine import Engine
+
+base, home, root, search_path, name = sys.argv[1:]
+engine = Engine(base, user_home=home, search_path=search_path)
+workspace = engine.open_workspace(root)
+print("ready", flush=True)
+input()
+for number in range(5):
+    Path(root, name).write_text(str(number))
+    print(engine.checkpoint(workspace, f"{name}{number}").checkpoint.id)
+"""
+
+
+def test_two_processes_take_checkpoints_at_once_and_all_exist_in_order(lab: Lab) -> None:
     lab.edit("a", "0\n")
-    workspace = lab.workspace
-    failures: list[BaseException] = []
+    arguments = [str(lab.store.parent), str(lab.home), str(lab.root), os.environ["PATH"]]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", TAKE, *arguments, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for name in ("x", "y")
+    ]
 
-    def take(engine: object, name: str) -> None:
-        try:
-            for number in range(5):
-                lab.edit(name, f"{number}\n")
-                engine.checkpoint(workspace, f"{name}{number}")  # type: ignore[attr-defined]
-        except BaseException as error:  # noqa: BLE001 - shown by the assertion
-            failures.append(error)
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    taken = [process.communicate(timeout=120)[0].split() for process in processes]
 
-    threads = [threading.Thread(target=take, args=pair) for pair in ((lab.engine, "x"), (other, "y"))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert failures == []
-    sequences = [c.sequence for c in lab.checkpoints()]
-    assert sequences == sorted(set(sequences), reverse=True)
-    for checkpoint in lab.checkpoints():
-        lab.engine.plan_restore(workspace, checkpoint.id)
+    assert [process.returncode for process in processes] == [0, 0]
+    listed = {checkpoint.id: checkpoint.sequence for checkpoint in lab.checkpoints()}
+    assert list(listed.values()) == list(range(len(listed), 0, -1))
+    for ids in taken:
+        sequences = [listed[found] for found in ids]
+        assert len(sequences) == 5
+        assert sequences == sorted(sequences)
+    assert set(listed) == {found for ids in taken for found in ids}
+    for found in listed:
+        lab.engine.plan_restore(lab.workspace, found)
 
 
 def test_session_diff_shows_only_what_came_since_the_session_began(lab: Lab) -> None:
