@@ -2,7 +2,7 @@
 
 Order that matters in a crash:
 
-1. blobs, trees and the commit are complete in the object store;
+1. blobs, then trees and the commit are complete in the object store;
 2. refs name the commit;
 3. the index mirrors it.
 
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.checkpoints.bulk import BulkReader, OnReading, unheard
 from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.looking import Look
 from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
@@ -64,12 +65,13 @@ class Captured:
 
 @dataclass(slots=True)
 class _Pending:
-    """What one commit needs beyond what the store holds."""
+    """What one commit needs beyond what the store held before; ``packed`` are contents that need not be written."""
 
     content: CommitContent
     modes: bytes
     modes_oid: str
     blobs: list[str] = field(default_factory=list)
+    packed: frozenset[str] = frozenset()
 
 
 class FilesMoved(Exception):
@@ -88,6 +90,7 @@ def capture(
     *,
     feed: WorkspaceFeed | None = None,
     anew: bool = False,
+    on_reading: OnReading = unheard,
 ) -> Captured:
     """Capture a workspace; the caller holds ``store.use``.
 
@@ -98,25 +101,28 @@ def capture(
         forced: files a tool named, captured even where rules hide them.
         feed: what tells of changes, so that only what was touched is looked at.
         anew: look at everything, whatever the feed says.
+        on_reading: told how far the reading of many files has come.
 
     Raises:
         CaptureFailed: it cannot be read, is too large, or would not keep still.
         GitFailed: the store could not take it; the base is as it was.
+        StorageFailed: the system refused it; the base is as it was.
     """
     before = _proved_base(store, workspace)
     named = frozenset(forced)
     for _attempt in range(_ATTEMPTS):
-        look = Look(store, workspace, before, own, named, feed=feed, anew=anew)
-        try:
-            scan = look.scan()
-            remove_old_leftovers(workspace.root, scan.excluded)
-            captured = write_scan(store, workspace, before, scan)
-        except FilesMoved:
-            look.failed()
-            continue
-        except BaseException:
-            look.failed()
-            raise
+        with BulkReader(store.git, on_reading) as reader:
+            look = Look(store, workspace, before, own, named, feed=feed, anew=anew, read=reader.read)
+            try:
+                scan = look.scan()
+                remove_old_leftovers(workspace.root, scan.excluded)
+                captured = write_scan(store, workspace, before, scan, reader)
+            except FilesMoved:
+                look.failed()
+                continue
+            except BaseException:
+                look.failed()
+                raise
         look.succeeded(store.index(workspace))
         store.remembered(workspace).proved = True
         return captured
@@ -158,7 +164,7 @@ def _proved_base(store: Store, workspace: Workspace) -> Index:
 def _trusted_base(store: Store, workspace: Workspace) -> Index:
     """Return the index, made to mirror what the base ref really holds."""
     index = store.index(workspace)
-    base = find_ref(store.git, base_ref(workspace.hash))
+    base = find_ref(store.git, base_ref(workspace.hash), store.commits)
     if base is None:
         return Index() if index.base is not None else index
     if index.base == base.commit:
@@ -184,8 +190,10 @@ def _rows_of(held: Mapping[str, tuple[str, str]], index: Index) -> Rows:
     return Rows.of(rows)
 
 
-def write_scan(store: Store, workspace: Workspace, before: Index, scan: Scan) -> Captured:
-    """Write what a walk found on top of the rows before, and make it the base.
+def write_scan(
+    store: Store, workspace: Workspace, before: Index, scan: Scan, reader: BulkReader | None = None
+) -> Captured:
+    """Write what a walk found on top of the rows before, and make it the base; ``reader`` may have packed some of it.
 
     Raises:
         GitFailed: the base is as it was.
@@ -193,10 +201,15 @@ def write_scan(store: Store, workspace: Workspace, before: Index, scan: Scan) ->
     """
     modes = before.modes.then(before.rows, scan.rows, scan.changed) if before.modes else Modes.of(scan.rows)
     pending = _pending(before, scan, modes)
+    pending.packed = frozenset() if reader is None else reader.packed
     commit, tree = before.base, before.base_tree
     notes: tuple[str, ...] = ()
     if commit is None or tree is None or pending.content.added or pending.content.deleted:
-        commit, tree, notes = _write_objects(store, workspace, scan, pending)
+        known = _find_known(store, scan, pending)
+        if reader is not None:
+            reader.install()
+        commit, tree = _write_objects(store, workspace, scan, pending, known)
+        notes = _large_notes(workspace, scan, pending)
     _keep_index(store, workspace, before, scan, Index(scan.rows, commit, tree, pending.modes_oid, modes))
     return Captured(commit, tree, before.rows, scan.rows, scan.changed, scan.gaps, scan.excluded, notes)
 
@@ -228,21 +241,25 @@ def _add_path(pending: _Pending, path: str, old: Row | None, new: Row | None) ->
         pending.blobs.append(path)
 
 
+def _find_known(store: Store, scan: Scan, pending: _Pending) -> frozenset[str]:
+    """Return the contents that the store has something for which this capture did not write."""
+    wanted = {oid for path in pending.blobs if (oid := scan.rows[path].entry.oid) is not None} - pending.packed
+    return find_known(store.git, wanted | {pending.modes_oid})
+
+
 def _write_objects(
-    store: Store, workspace: Workspace, scan: Scan, pending: _Pending
-) -> tuple[str, str, tuple[str, ...]]:
-    contents = {oid: path for path in pending.blobs if (oid := scan.rows[path].entry.oid) is not None}
-    added_modes = {pending.modes_oid} if MODES_PATH in pending.content.added else set()
-    known = find_known(store.git, contents.keys() | added_modes)
+    store: Store, workspace: Workspace, scan: Scan, pending: _Pending, known: frozenset[str]
+) -> tuple[str, str]:
+    contents = {oid: path for path in pending.blobs if (oid := scan.rows[path].entry.oid) in known}
     try:
         commit, tree_oid = _stream(store, workspace, scan, pending)
-        if pending.modes_oid in known:
+        if MODES_PATH in pending.content.added and pending.modes_oid in known:
             mend_modes(store.git, pending.modes)
-        _mend(store, workspace, scan, pending, {oid: contents[oid] for oid in known & contents.keys()}, tree_oid)
+        _mend(store, workspace, scan, pending, contents, tree_oid)
     except (GitFailed, StoreDamaged):
         store.remembered(workspace).proved = False  # what it builds on may be to blame
         raise
-    return commit, tree_oid, _large_notes(workspace, scan, pending)
+    return commit, tree_oid
 
 
 def _mend(
@@ -268,7 +285,7 @@ def _stream(store: Store, workspace: Workspace, scan: Scan, pending: _Pending) -
 
 def _write_blobs(writer: ObjectWriter, tree: Tree, scan: Scan, pending: _Pending) -> None:
     moved: list[str] = []
-    sent: set[str | None] = set()
+    sent: set[str | None] = set(pending.packed)
     for path in pending.blobs:
         row = scan.rows[path]
         if row.entry.oid not in sent and _write_blob(writer, tree, path, row) != row.entry.oid:

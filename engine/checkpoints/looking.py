@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.manifest import iter_parents
-from engine.checkpoints.scan import Scan, Scanner
+from engine.checkpoints.reading import read_files
+from engine.checkpoints.scan import ReadFiles, Scan, Scanner
 from engine.checkpoints.sieve import keep_sieve, sift
 from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.touched import Touched
@@ -69,6 +70,7 @@ class Look:
         forced: files a tool named, captured even where rules hide them.
         feed: what tells of changes.
         anew: look at everything, whatever the feed says.
+        read: reads the files that have to be read.
     """
 
     def __init__(
@@ -81,11 +83,13 @@ class Look:
         *,
         feed: WorkspaceFeed | None = None,
         anew: bool = False,
+        read: ReadFiles = read_files,
     ) -> None:
         self._store = store
         self._workspace = workspace
         self._before = before
         self._feed = feed
+        self._read = read
         self._now = _circumstances(store, workspace, own, forced)
         self._taken = None if feed is None else feed.take(before.base)
         self._began_ns = time.time_ns()
@@ -103,7 +107,7 @@ class Look:
         rules = SourceRules(self._now.tracked, self._before.rows, self._now.forced, frozenset(parents))
         tell = None if self._feed is None else self._feed.watch
         limits, own = self._workspace.limits, self._now.own
-        scanner = Scanner(self._workspace.root, self._before.rows, rules, limits, own, tell)
+        scanner = Scanner(self._workspace.root, self._before.rows, rules, limits, own, tell, read=self._read)
         if self._whole:
             self._again = self._sifted()
         seen = self._seen()

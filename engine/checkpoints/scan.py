@@ -2,7 +2,7 @@
 
 A walk looks at everything; a rescan looks again at what is touched and takes all else as it was found before. Both go
 by directory descriptors, so no symlink is ever followed; FIFOs, sockets and devices are never opened. They read only
-files whose stat data do not prove them unchanged, and write nothing.
+files whose stat data do not prove them unchanged, all of them at the end, and write nothing.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from engine.checkpoints.reading import read_file, read_link
+from engine.checkpoints.reading import Outcome, Outcomes, Sizes, read_files, read_link
 from engine.checkpoints.source import VIRTUALENV_MARKERS, DirectoryRules, SourceRules
 from engine.checkpoints.touched import Branch, Touched, branch_out
 from engine.checkpoints.tracked import read_exclude, read_small_file
@@ -33,6 +33,9 @@ _LEAF = Branch(look=True)
 
 OnDirectory = Callable[[int, str], None]
 """Called with a directory's descriptor and path before it is listed."""
+
+ReadFiles = Callable[[int, Sizes, int], Outcomes]
+"""Reads files below an open root, none larger than a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class Scanner:
         limits: the workspace's limits.
         own: device and inode of directories of Takeback's own, which are left out.
         on_directory: told of every directory before it is listed.
+        read: reads the files that have to be read.
     """
 
     def __init__(
@@ -71,6 +75,8 @@ class Scanner:
         limits: Limits,
         own: frozenset[tuple[int, int]] = frozenset(),
         on_directory: OnDirectory | None = None,
+        *,
+        read: ReadFiles = read_files,
     ) -> None:
         self._root = root
         self._before = before
@@ -78,6 +84,7 @@ class Scanner:
         self._limits = limits
         self._own = own
         self._on_directory = on_directory
+        self._read = read
         self._begin(anew=True)
 
     def _begin(self, *, anew: bool) -> None:
@@ -88,6 +95,7 @@ class Scanner:
         self._linked: set[str] = set()
         self._forgotten: set[str] = set()
         self._listed: set[str] = set()
+        self._unread: dict[str, dict[str, int]] = {}
 
     def scan(self) -> Scan:
         """Walk everything.
@@ -98,6 +106,7 @@ class Scanner:
         self._begin(anew=True)
         with self._open_root() as descriptor:
             self._directory(descriptor, "", self._list(descriptor, ""), self._top(), 0)
+            self._read_files(descriptor)
         return self._found((), frozenset())
 
     def rescan(self, previous: Scan, touched: Touched) -> Scan:
@@ -118,6 +127,7 @@ class Scanner:
                 self._list_again(descriptor, "", branch, self._top(), 0)
             else:
                 self._descend(descriptor, "", branch, self._top(), 0)
+            self._read_files(descriptor)
         scan = self._found(previous.gaps, previous.excluded)
         near_limit = scan.rows.files + len(scan.gaps) > self._limits.max_source_files
         return self.scan() if near_limit else scan
@@ -220,6 +230,8 @@ class Scanner:
         below = f"{path}/"
         self._gaps = {known: gap for known, gap in self._gaps.items() if not known.startswith(below)}
         self._excluded = {known for known in self._excluded if not known.startswith(below)}
+        for directory in [known for known in self._unread if known == path or known.startswith(below)]:
+            del self._unread[directory]
 
     def _list_again(self, descriptor: int, path: str, branch: Branch, rules: DirectoryRules, depth: int) -> bool:
         """Look at all of a directory but at known ones in it that are not touched; whether it still is source."""
@@ -292,7 +304,7 @@ class Scanner:
 
     def _leaf(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):
-            self._file(directory, path, name, status)
+            self._file(path, name, status)
         elif stat.S_ISLNK(status.st_mode):
             self._link(directory, path, name, status)
         else:
@@ -341,23 +353,27 @@ class Scanner:
         self._keep_below(path)
         self._gap(path, GapReason.UNREADABLE, error.strerror or "")
 
-    def _file(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
+    def _file(self, path: str, name: str, status: os.stat_result) -> None:
         self._count_file()
         if status.st_size > self._limits.max_file_size_bytes:
             limit = megabytes(self._limits.max_file_size_bytes)
             self._gap(path, GapReason.TOO_LARGE, f"{megabytes(status.st_size)}, the limit is {limit}")
             return
-        try:
-            read = read_file(directory, name, self._limits.max_file_size_bytes)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            self._gap(path, GapReason.UNREADABLE, error.strerror or "")
-            return
-        if read is None:
+        self._unread.setdefault(path.rpartition("/")[0], {})[name] = status.st_size
+
+    def _read_files(self, root: int) -> None:
+        """Read the files whose contents are not known."""
+        unread, self._unread = self._unread, {}
+        for path, outcome in self._read(root, unread, self._limits.max_file_size_bytes):
+            self._put_file(path, outcome)
+
+    def _put_file(self, path: str, outcome: Outcome) -> None:
+        if isinstance(outcome, Row):
+            self._draft.put(path, outcome)
+        elif outcome is None:
             self._gap(path, GapReason.CHANGING)
-            return
-        self._draft.put(path, read)
+        elif not isinstance(outcome, FileNotFoundError):
+            self._gap(path, GapReason.UNREADABLE, outcome.strerror or "")
 
     def _link(self, directory: int, path: str, name: str, status: os.stat_result) -> None:
         self._count_file()

@@ -1,12 +1,14 @@
-"""Small files of our own that survive a crash: whole old or whole new content, never a torn one."""
+"""Files of our own that survive a crash: whole old or whole new content, never a torn one."""
 
 import json
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 TEMPORARY_PREFIX = ".tmp-"
+_CHUNK_BYTES = 1024 * 1024
 
 
 def write_bytes(path: str, content: bytes) -> None:
@@ -65,3 +67,70 @@ def sync_directory(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class NewFile:
+    """A file in the making that has only a temporary name yet, mode 0600; see `new_file`."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.size = 0
+        self._path = path
+        self._descriptor = descriptor
+        self._named = False
+
+    def append(self, content: bytes) -> None:
+        """Write at the end."""
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+        self.size += len(content)
+
+    def cut(self, size: int) -> None:
+        """Take away all behind the first ``size`` bytes."""
+        os.ftruncate(self._descriptor, size)
+        os.lseek(self._descriptor, size, os.SEEK_SET)
+        self.size = size
+
+    def patch(self, at: int, content: bytes) -> None:
+        """Write over what is there already."""
+        while content:
+            written = os.pwrite(self._descriptor, content, at)
+            at, content = at + written, content[written:]
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield all that was written, in pieces."""
+        at = 0
+        while chunk := os.pread(self._descriptor, _CHUNK_BYTES, at):
+            at += len(chunk)
+            yield chunk
+
+    def sync(self) -> None:
+        """Make the content durable."""
+        os.fsync(self._descriptor)
+
+    def name(self, name: str) -> None:
+        """Give it its name in its directory, in one step; syncing file and directory are the caller's steps."""
+        os.rename(self._path, os.path.join(os.path.dirname(self._path), name))
+        self._named = True
+
+    def close(self) -> None:
+        """Close it; one without a name is removed, and one that cannot be is left for a prune to sweep."""
+        os.close(self._descriptor)
+        if not self._named:
+            with suppress(OSError):
+                os.unlink(self._path)
+
+
+@contextmanager
+def new_file(directory: str) -> Iterator[NewFile]:
+    """Begin a file in a directory; unless it is named before the block ends, it is gone again.
+
+    Raises:
+        OSError: it cannot be made there.
+    """
+    path = os.path.join(directory, f"{TEMPORARY_PREFIX}{secrets.token_hex(6)}")
+    file = NewFile(path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    try:
+        yield file
+    finally:
+        file.close()

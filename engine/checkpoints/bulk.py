@@ -1,0 +1,198 @@
+"""Reading very many files for a capture: each once, by two threads, its content on its way into a pack meanwhile.
+
+Few files are only read; their contents are written later by whoever makes the commit. A content that the store has
+already is not packed again. A large file goes into the pack piece by piece, others in batches, so that what is in
+memory at one time is bounded whatever the workspace holds.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from engine.checkpoints.reading import Outcome, Outcomes, Sizes, hash_content, read_directory, read_files
+from engine.host.git import Git
+from engine.store.packing import PackEntry, PackWriter, pack_blob
+from engine.store.soundness import find_known
+
+LEAST_FILES = 200
+"""From how many files on a pack of their own takes less time than telling git of each."""
+
+LARGE_BYTES = 1024 * 1024
+"""A larger file is never held in memory as a whole."""
+
+_THREADS = 2  # the least that any machine has; a third finds Python itself in its way
+_BATCH_FILES = 128
+_BATCH_BYTES = 2 * 1024 * 1024
+_AHEAD = 4  # batches that are read or waiting to be taken
+
+OnReading = Callable[[int, int], None]
+"""Told from time to time, in the reading thread, how many files of how many have been read."""
+
+
+def unheard(_done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Files to be read by one thread in one go."""
+
+    sizes: dict[str, list[str]] = field(default_factory=dict)
+    files: int = 0
+    size: int = 0
+
+    def add(self, directory: str, name: str, size: int) -> None:
+        self.sizes.setdefault(directory, []).append(name)
+        self.files += 1
+        self.size += size
+
+    @property
+    def is_full(self) -> bool:
+        return self.files >= _BATCH_FILES or self.size >= _BATCH_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class _Batched:
+    """What came of a batch, and the contents that the store does not have."""
+
+    outcomes: list[tuple[str, Outcome]]
+    entries: list[PackEntry]
+
+
+class BulkReader:
+    """Reads the files of one capture; what it packs is in the store once `install` is done, or never.
+
+    Args:
+        git: the store.
+        tell: told how far it has come.
+    """
+
+    def __init__(self, git: Git, tell: OnReading = unheard) -> None:
+        self._git = git
+        self._tell = tell
+        self._pack: PackWriter | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pack is not None:
+            self._pack.close()
+
+    @property
+    def packed(self) -> frozenset[str]:
+        """The contents that are packed, by id."""
+        return frozenset() if self._pack is None else self._pack.oids
+
+    def install(self) -> None:
+        """Make what is packed a durable part of the store.
+
+        Raises:
+            StorageFailed: it is not.
+        """
+        if self._pack is not None:
+            self._pack.install()
+
+    def read(self, root: int, sizes: Sizes, limit_bytes: int) -> Outcomes:
+        """Read files below an open root.
+
+        Raises:
+            StorageFailed: the pack cannot be written.
+        """
+        total = sum(map(len, sizes.values()))
+        if total < LEAST_FILES:
+            return read_files(root, sizes, limit_bytes)
+        if self._pack is None:
+            self._pack = PackWriter(self._git.git_dir)
+        return self._read_many(self._pack, root, sizes, limit_bytes, total)
+
+    def _read_many(self, pack: PackWriter, root: int, sizes: Sizes, limit_bytes: int, total: int) -> Outcomes:
+        done = 0
+        self._tell(0, total)
+        for outcomes in self._read_batches(pack, root, sizes, limit_bytes):
+            done += len(outcomes)
+            yield from outcomes
+            self._tell(done, total)
+
+    def _read_batches(
+        self, pack: PackWriter, root: int, sizes: Sizes, limit_bytes: int
+    ) -> Iterator[list[tuple[str, Outcome]]]:
+        waiting: deque[Future[_Batched]] = deque()
+        with ThreadPoolExecutor(_THREADS, "takeback-reading") as pool:
+            for batch in _batches(sizes):
+                if batch.size > LARGE_BYTES and batch.files == 1:
+                    yield self._read_large(pack, root, batch, limit_bytes)
+                    continue
+                waiting.append(pool.submit(self._read_batch, root, batch.sizes, limit_bytes))
+                if len(waiting) > _AHEAD:
+                    yield _take(pack, waiting.popleft())
+            while waiting:
+                yield _take(pack, waiting.popleft())
+
+    def _read_batch(self, root: int, names: Mapping[str, Iterable[str]], limit_bytes: int) -> _Batched:
+        """Read and compress; runs in a thread of the pool."""
+        contents: dict[str, bytes] = {}
+        outcomes: list[tuple[str, Outcome]] = []
+        take = partial(_gather, contents)
+        for directory, inside in names.items():
+            outcomes += read_directory(root, directory, inside, limit_bytes, take)
+        new = contents.keys() - find_known(self._git, contents)
+        return _Batched(outcomes, [pack_blob(oid, content) for oid, content in contents.items() if oid in new])
+
+    def _read_large(self, pack: PackWriter, root: int, batch: _Batch, limit_bytes: int) -> list[tuple[str, Outcome]]:
+        def take(size: int, chunks: Iterator[bytes]) -> str | None:
+            return pack.stream(size, chunks, lambda oid: not find_known(self._git, [oid]))
+
+        ((directory, names),) = batch.sizes.items()
+        return list(read_directory(root, directory, names, limit_bytes, take))
+
+
+def _batches(sizes: Sizes) -> Iterator[_Batch]:
+    """Divide files into batches; a large one has one of its own."""
+    batch = _Batch()
+    for directory, inside in sizes.items():
+        for name, size in inside.items():
+            if size > LARGE_BYTES:
+                alone = _Batch()
+                alone.add(directory, name, size)
+                yield alone
+                continue
+            batch.add(directory, name, size)
+            if batch.is_full:
+                yield batch
+                batch = _Batch()
+    if batch.files:
+        yield batch
+
+
+def _take(pack: PackWriter, future: "Future[_Batched]") -> list[tuple[str, Outcome]]:
+    batched = future.result()
+    pack.add(batched.entries)
+    return batched.outcomes
+
+
+def _gather(contents: dict[str, bytes], size: int, chunks: Iterator[bytes]) -> str | None:
+    """Keep a content under its id; one that has grown large meanwhile is only hashed."""
+    if size > LARGE_BYTES:
+        return hash_content(size, chunks)
+    pieces, left = [], size
+    for chunk in chunks:
+        pieces.append(chunk)
+        left -= len(chunk)
+        if left < 0:
+            return None
+    if left:
+        return None
+    content = b"".join(pieces)
+    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    digest.update(content)
+    oid = digest.hexdigest()
+    contents[oid] = content
+    return oid
