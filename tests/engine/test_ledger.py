@@ -270,6 +270,12 @@ def test_put_after_a_record_is_what_tools_and_restores_left_where() -> None:
     assert LATER.put_after(4) == {"d": TWO}
 
 
+def test_sum_as_of_a_record_knows_nothing_later() -> None:
+    assert LATER.as_of(2, ["a", "old", "b", "c"]) == ledger_of(*LATER.records[:2]).entries
+    assert LATER.as_of(5, LATER.entries) == LATER.entries
+    assert LATER.as_of(0, LATER.entries) == {}
+
+
 def test_writes_of_turns_are_theirs_alone_in_order() -> None:
     assert [record.number for record in LATER.writes_of(iter(["two"]))] == [2, 4]
     assert [record.number for record in LATER.writes_of(["one", "two"])] == [1, 2, 4]
