@@ -50,6 +50,7 @@ from engine.store.layout import Layout, workspace_hash
 from engine.store.opened import Store
 from engine.toolbox import Toolbox
 from engine.tools.outputs import Outputs
+from engine.tools.sent import SentFiles
 from engine.upkeep.accounting import Accounting
 from engine.upkeep.clear import ClearReport
 from engine.upkeep.importing import ImportReport
@@ -97,7 +98,8 @@ class Engine:
         before_git: called with the arguments before each git process (fault injection).
         file_fault: called before each operation that changes a workspace file (fault injection).
 
-    ``upkeep`` looks after the store, ``outputs`` keeps whole outputs of commands, ``claims`` keep whole turns apart.
+    ``upkeep`` looks after the store, ``outputs`` keeps whole outputs of commands, ``sent`` keeps files that people
+    send, ``claims`` keep whole turns apart.
     """
 
     def __init__(  # noqa: PLR0913 - what it must not find out for itself
@@ -132,6 +134,7 @@ class Engine:
         self._toolbox = Toolbox(
             self._guard, user_home, command_env, self._backends, self.outputs, Finding(runner, search_path), file_fault
         )
+        self.sent = SentFiles(self._toolbox.files)
         self._comparisons = Comparisons(self._store, self._guard, self._toolbox.open_tree)
 
     def close(self) -> None:

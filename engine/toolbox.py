@@ -84,7 +84,7 @@ class Toolbox:
     def read_file(self, call: ToolCall, path: str, lines: Lines = WHOLE) -> ToolResult:
         """Return a file's text, or some lines of it."""
         try:
-            with self._files(call) as tree:
+            with self.files(call) as tree:
                 return ToolResult(ok=True, text=read_file(tree, tree.resolve(_below(call.workspace), path), lines).text)
         except _MISTAKES as error:
             return _mistake("read_file", path, error)
@@ -92,7 +92,7 @@ class Toolbox:
     def list_files(self, call: ToolCall, path: str, pattern: str) -> ToolResult:
         """List the source files below a directory; with a pattern only those whose name or path fits it."""
         try:
-            with self._files(call) as tree:
+            with self.files(call) as tree:
                 return ToolResult(ok=True, text=self._finding.list_files(tree, _below(call.workspace), path, pattern))
         except _MISTAKES as error:
             return _mistake("list_files", path, error)
@@ -100,7 +100,7 @@ class Toolbox:
     def search(self, call: ToolCall, wanted: Wanted, path: str) -> ToolResult:
         """Find lines of source files; see ``tools.search``."""
         try:
-            with self._running(call) as signal, self._files(call) as tree:
+            with self._running(call) as signal, self.files(call) as tree:
                 text = self._finding.search(tree, _below(call.workspace), path, wanted, signal)
                 return ToolResult(ok=True, text=text)
         except _MISTAKES as error:
@@ -126,7 +126,7 @@ class Toolbox:
         self, call: ToolCall, tool: str, subject: str, prepare: Callable[[FileTree], Sequence[Edit]]
     ) -> ToolResult:
         try:
-            with self._running(call) as signal, self._files(call) as tree:
+            with self._running(call) as signal, self.files(call) as tree:
                 edits = prepare(tree)
                 named = edited_paths(edits)
                 subject = _several(named)
@@ -215,7 +215,7 @@ class Toolbox:
             yield tree
 
     @contextmanager
-    def _files(self, call: ToolCall) -> Iterator[FileTree]:
+    def files(self, call: ToolCall) -> Iterator[FileTree]:
         """Open the files that a call means: the workspace's on the host, or those in its sandbox."""
         backend = self._backends.get(call.backend, call.workspace)
         if not backend.is_container:

@@ -13,6 +13,7 @@ from adapters.contract import Inbound, Outbound, Place
 from engine.errors import EngineError
 from engine.model import Workspace
 from gateway.agents.base import Agent
+from gateway.agents.choosing import Choosing, ModelUnusable
 from gateway.agents.receiving import Receiving, title
 from gateway.chats import Handled, Manner
 from gateway.commands.base import CommandContext, Declined, Order, Outcome
@@ -22,12 +23,15 @@ from gateway.operation.neighbours import Neighbours
 from gateway.render import Reply, say
 from gateway.router import Ignored, Mistyped, Routed, ToAgent, ToCommand, route
 from gateway.state.access import Role
+from gateway.state.compactions import Compaction
 from gateway.state.errors import StateError
 from gateway.state.inbox import Received
 from gateway.state.memory import Memory
+from gateway.state.sent import SentFile
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
 from gateway.turns.approvals import Policy
+from gateway.turns.history import Histories
 from gateway.turns.running import TurnRequest, TurnRunner
 from gateway.turns.writers import WorkspaceBusy, Writers
 from gateway.workspaces import Workspaces
@@ -58,6 +62,15 @@ class Services:
     workspaces: Workspaces
     agents: Mapping[str, Agent]
     waiting: Callable[[Place], int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a turn is to answer: words, files that came with them earlier, and what is said before it begins."""
+
+    text: str
+    files: tuple[SentFile, ...] = ()
+    replies: tuple[Outbound, ...] = ()
 
 
 class Conversations:
@@ -99,18 +112,19 @@ class Conversations:
         session = await self._enter(inbound.place)
         match self._route(inbound.text, session.workspace):
             case Ignored():
-                return await self._turn(received, session, "", ()) if inbound.files else Handled()
+                return await self._turn(received, session, _Said("")) if inbound.files else Handled()
             case Mistyped(sentence=words):
                 return Handled((_answer(inbound, say(words)),))
             case ToAgent(text=text):
-                return await self._turn(received, session, text, ())
+                return await self._turn(received, session, _Said(text))
             case ToCommand() as command:
                 outcome = await self._run(received, session, command)
         replies = tuple(_answer(inbound, reply) for reply in outcome.replies)
         if outcome.turn_text is None:
             return Handled(replies)
         # The command may have moved the session's head; the turn begins at what is current now.
-        return await self._turn(received, await self._enter(inbound.place), outcome.turn_text, replies)
+        said = _Said(outcome.turn_text, outcome.turn_files, replies)
+        return await self._turn(received, await self._enter(inbound.place), said)
 
     def _route(self, text: str, workspace: str) -> Routed:
         return route(text, agent_kind=self._workspaces.settings.agent_of(workspace).kind)
@@ -146,30 +160,39 @@ class Conversations:
             role=received.role,
         )
 
-    async def _turn(self, received: Received, session: Session, text: str, replies: tuple[Outbound, ...]) -> Handled:
+    async def _turn(self, received: Received, session: Session, said: "_Said") -> Handled:
         await self._neighbours.settle()
         opened = await self._workspaces.open(session.workspace)
         if opened.workspace is None:
-            return Handled((*replies, _answer(received.inbound, say(opened.problem))))
+            return Handled((*said.replies, _answer(received.inbound, say(opened.problem))))
         if opened.root != session.root:
             # The configuration names another directory by now: its changes belong to a session of their own.
             session = await self._start(session.place, session.workspace, opened.root, before=session)
         settings = self._workspaces.settings
-        agent = self._agents[settings.agent_of(session.workspace).kind]
-        if files := received.inbound.files:
-            agent = Receiving(agent, files, alone=not text)
+        agent = self._agent(session)
+        files = received.inbound.files
+        if agent.own_word and (files or said.files):
+            agent = Receiving(agent, alone=said.text in {"", title(said.files)})
         request = TurnRequest(
             received=received,
             session=session,
             workspace=opened.workspace,
             agent=agent,
-            text=text or title(files),
+            text=said.text or title(files),
+            files=files,
+            earlier=said.files,
             guarded=self._guarded(session) and self._workspaces.container(session.workspace) is None,
             backend=settings.backend_of(session.workspace).choice(),
             policy=Policy(settings.approvals_of(session.workspace), settings.approval_timeout_s, settings.approvers),
             history_characters=settings.agent_of(session.workspace).history_characters,
         )
-        return Handled(replies, lambda: self._runner.run(request))
+        return Handled(said.replies, lambda: self._runner.run(request))
+
+    def _agent(self, session: Session) -> Agent:
+        """What answers in a session: the workspace's agent, with the model that the session chose."""
+        settings = self._workspaces.settings.agent_of(session.workspace)
+        agent = self._agents[settings.kind]
+        return agent.using(settings, session.model) if isinstance(agent, Choosing) else agent
 
     def _guarded(self, session: Session) -> bool:
         if session.checkpoints is not None:
@@ -198,14 +221,15 @@ class Conversations:
         before: Session | None = None,
         inbox_id: int | None = None,
     ) -> Session:
-        """Begin a session; what the chat chose with ``/checkpoints`` in this workspace still holds there."""
+        """Begin a session; what the chat chose with ``/checkpoints`` and ``/model`` in this workspace still holds."""
         if self._wishes.checkpoints is None:
             chosen = await self._memory.sessions.last_switch(place, workspace)
         else:
             # What was chosen in an earlier run gives way to the command line.
             chosen = before.checkpoints if before is not None and before.workspace == workspace else None
+        model = await self._memory.sessions.last_model(place, workspace)
         return await self._memory.sessions.start(
-            place, workspace=workspace, root=root, checkpoints=chosen, inbox_id=inbox_id
+            place, workspace=workspace, root=root, checkpoints=chosen, model=model, inbox_id=inbox_id
         )
 
     async def _wanted(self, place: Place, session: Session | None) -> str:
@@ -241,6 +265,22 @@ class Conversations:
         if workspace is not None:
             await self._memory.sessions.choose_workspace(session.place, workspace)
         return await self._start(session.place, wanted, root, before=session, inbox_id=inbox_id)
+
+    async def compact(self, session: Session) -> Compaction | None:
+        """Sum up what a session's agent would be shown now; ``None`` where there is nothing new.
+
+        Raises:
+            Declined: its model cannot be used.
+        """
+        agent, histories = self._agent(session), Histories(self._memory)
+        characters = self._workspaces.settings.agent_of(session.workspace).history_characters
+        if not isinstance(agent, Choosing):
+            return await histories.compact(session, characters)
+        try:
+            async with agent.summing_up() as compactor:
+                return await histories.compact(session, characters, compactor)
+        except ModelUnusable as error:
+            raise Declined(str(error)) from error
 
     def running(self, place: Place) -> Turn | None:
         """The turn that runs in a chat now."""
@@ -281,6 +321,9 @@ class _Control:
 
     async def open_workspace(self) -> Workspace:
         return await self._conversations.open_workspace(self._session.workspace)
+
+    async def compact(self) -> Compaction | None:
+        return await self._conversations.compact(self._session)
 
     async def begin_session(self, workspace: str | None = None) -> Session:
         return await self._conversations.begin_session(self._session, workspace, self._inbox_id)

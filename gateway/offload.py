@@ -114,6 +114,22 @@ class Offload:
             ),
         )
 
+    def sent_path(self, name: str) -> str:
+        """Say where a file of a name is kept that was sent."""
+        return self._engine.sent.path_of(name)
+
+    async def keep_sent(self, call: ToolCall, path: str, content: bytes) -> None:
+        """Keep a file that was sent."""
+        await self._write(call.workspace, lambda: self._engine.sent.keep(call, path, content))
+
+    async def read_sent(self, call: ToolCall, path: str) -> bytes | None:
+        """Read a file that was sent."""
+        return await self._read(lambda: self._engine.sent.read(call, path))
+
+    async def remove_sent(self, root: str, paths: Sequence[str]) -> None:
+        """Remove files that were sent below a root."""
+        await self._read(lambda: self._engine.sent.remove(root, paths))
+
     async def output(self, name: str) -> bytes:
         """Read the whole output of a command."""
         return await self._read(lambda: self._engine.outputs.read(name))

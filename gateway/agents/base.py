@@ -6,7 +6,8 @@ from typing import Protocol
 
 from engine.model import ToolResult
 from gateway.render import Reply
-from gateway.state.messages import Message, SentFile
+from gateway.state.messages import Message
+from gateway.state.sent import SentFile
 
 
 class Tools(Protocol):

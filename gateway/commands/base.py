@@ -15,7 +15,9 @@ from gateway.config.settings import Settings
 from gateway.offload import Offload
 from gateway.render import Reply
 from gateway.state.access import Role
+from gateway.state.compactions import Compaction
 from gateway.state.memory import Memory
+from gateway.state.sent import SentFile
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
 from gateway.turns.writers import Writers
@@ -44,10 +46,14 @@ class Declined(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command says; ``turn_text`` is a message the hub then runs as a turn of its own (``/retry``)."""
+    """What a command says; ``turn_text`` is a message the hub then runs as a turn of its own (``/retry``).
+
+    ``turn_files`` came with it.
+    """
 
     replies: tuple[Reply, ...]
     turn_text: str | None = None
+    turn_files: tuple[SentFile, ...] = ()
 
 
 class ChatControl(Protocol):
@@ -82,6 +88,14 @@ class ChatControl(Protocol):
 
         Raises:
             Declined: the workspace cannot be used; the session stays.
+        """
+        ...
+
+    async def compact(self) -> Compaction | None:
+        """Sum up what the session's agent would be shown now; ``None`` where there is nothing new.
+
+        Raises:
+            Declined: its model cannot be used.
         """
         ...
 

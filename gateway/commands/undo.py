@@ -63,9 +63,14 @@ class Retry:
         """Answer with what was taken back, and have the message run."""
         begun = await context.memory.restores.retry_of(context.inbox_id) if context.inbox_id is not None else None
         if begun is not None:
-            return Outcome((say(_GOES_ON),), turn_text=(await context.memory.turns.get(begun)).text)
+            return await _again(context, await context.memory.turns.get(begun), say(_GOES_ON))
         taken = await take_back(context, None, retry=True)
-        return Outcome((taken.reply,), turn_text=taken.turn.text if taken.complete else None)
+        return await _again(context, taken.turn, taken.reply) if taken.complete else Outcome((taken.reply,))
+
+
+async def _again(context: CommandContext, turn: Turn, reply: Reply) -> Outcome:
+    files = await context.memory.sent.of_turn(turn.id)
+    return Outcome((reply,), turn_text=turn.text, turn_files=files)
 
 
 async def take_back(context: CommandContext, turn_id: int | None, *, retry: bool = False) -> TakenBack:

@@ -17,6 +17,7 @@ from gateway.state.instances import Instance, hold_instance
 from gateway.state.messages import Messages
 from gateway.state.outbox import Outbox
 from gateway.state.restores import Restores
+from gateway.state.sent import Sent
 from gateway.state.sessions import Sessions
 from gateway.state.shown import ShownLists
 from gateway.state.takeover import Takeover
@@ -33,6 +34,7 @@ class Memory:
     sessions: Sessions
     turns: Turns
     messages: Messages
+    sent: Sent
     compactions: Compactions
     restores: Restores
     approvals: Approvals
@@ -64,6 +66,7 @@ async def open_memory(home: str, *, clock: Clock = utc_now, buttons_kept: timede
             sessions=Sessions(database, clock),
             turns=Turns(database, instance, clock),
             messages=Messages(database, clock),
+            sent=Sent(database, clock),
             compactions=Compactions(database, clock),
             restores=Restores(database, instance, clock),
             approvals=Approvals(database, clock),

@@ -7,12 +7,13 @@ disappears with the branch it speaks of.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from gateway.state.clock import Clock, from_text, to_text
 from gateway.state.database import Database, Row, Transaction
+from gateway.state.sent import SentFile, files_of_session
 
 
 class Role(StrEnum):
@@ -23,15 +24,6 @@ class Role(StrEnum):
     TOOL = "tool"
     NOTE = "note"
     SUMMARY = "summary"
-
-
-@dataclass(frozen=True, slots=True)
-class SentFile:
-    """A file that came with a message: where it is in the workspace, what it is, and how large it was."""
-
-    path: str
-    media_type: str
-    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +116,8 @@ class Messages:
         rows = await self._database.fetch_all(
             _HISTORY, *(before, before, before, before, session_id, most, after, session_id, after, session_id)
         )
-        return [_message(row) for row in rows]
+        files = await files_of_session(self._database, session_id)
+        return [_with_files(_message(row), files) for row in rows]
 
 
 _NO_LIMIT = 2**62
@@ -173,6 +166,12 @@ async def add_note(
         " 0, 'note', ?, ? FROM sessions WHERE id = ?",
         *(restore_id, content, to_text(now), session_id),
     )
+
+
+def _with_files(message: Message, files: Mapping[int, tuple[SentFile, ...]]) -> Message:
+    """Say what came with a person's message."""
+    sent = files.get(message.turn_id or 0, ())
+    return replace(message, files=sent) if sent and message.role is Role.USER else message
 
 
 def _message(row: Row) -> Message:

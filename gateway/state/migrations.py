@@ -252,5 +252,21 @@ _ACCESS = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CONVERSATION, _ACCESS)
+_SENT_FILES = (
+    """
+    CREATE TABLE turn_files (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        turn_id INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        media_type TEXT NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        removed INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    "CREATE INDEX turn_files_by_turn ON turn_files (turn_id)",
+)
+
+_MODELS = ("ALTER TABLE sessions ADD COLUMN model TEXT",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CONVERSATION, _ACCESS, _SENT_FILES, _MODELS)
 """Every step, oldest first; the format's number is how many there are."""

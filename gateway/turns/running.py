@@ -11,22 +11,24 @@ from functools import partial
 
 import anyio
 
-from adapters.contract import Part, Place
+from adapters.contract import Attachment, Part, Place
 from engine.errors import EngineError
 from engine.model import BackendChoice, ToolCall, Workspace
-from gateway.agents.base import Agent, TurnContext
+from gateway.agents.base import Agent, Answer, TurnContext
 from gateway.delivery import Delivery
 from gateway.offload import Offload
 from gateway.operation.measures import Note, TurnEnded, unnoted
 from gateway.operation.neighbours import Neighbours
-from gateway.render import Reply, say
+from gateway.render import Reply, readable, say
 from gateway.state.errors import StateError, TurnRunning
 from gateway.state.inbox import Received
 from gateway.state.memory import Memory
 from gateway.state.patience import until_stored
+from gateway.state.sent import SentFile
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn, TurnState, turn_ref
 from gateway.turns.approvals import BY_DEFAULT, Approvals, Asker, Gate, Policy
+from gateway.turns.enclosures import Enclosures
 from gateway.turns.history import Histories
 from gateway.turns.receipts import receipt
 from gateway.turns.slots import Slot
@@ -51,7 +53,7 @@ class TurnRequest:
 
     ``text`` is what is asked, usually the message's own. ``guarded`` is whether checkpoints are on. ``policy`` says
     which of the agent's calls wait for a person. Of a conversation longer than ``history_characters`` the agent gets a
-    summary of the older part.
+    summary of the older part. ``files`` came with the message; ``earlier`` did when it was first said.
     """
 
     received: Received
@@ -63,6 +65,8 @@ class TurnRequest:
     backend: BackendChoice = HERE
     policy: Policy = BY_DEFAULT
     history_characters: int = 200_000
+    files: tuple[Attachment, ...] = ()
+    earlier: tuple[SentFile, ...] = ()
 
     @property
     def place(self) -> Place:
@@ -103,6 +107,7 @@ class TurnRunner:
         self._note = note
         self._approvals = Approvals(memory, delivery)
         self._histories = Histories(memory)
+        self._enclosures = Enclosures(memory, offload)
         self._neighbours = neighbours
         self._running: dict[Place, _Running] = {}
 
@@ -212,18 +217,8 @@ class TurnRunner:
         self, request: TurnRequest, turn: Turn, toolbox: Toolbox
     ) -> tuple[TurnState, tuple[Reply, ...]]:
         """Let the agent answer; what it raises becomes a failed turn that says what was done by then."""
-        notes = await self._memory.messages.notes_before(turn.id)
-        context = TurnContext(
-            turn_id=turn.id,
-            text=request.text,
-            tools=toolbox,
-            guarded=request.guarded,
-            notes=notes,
-            history=partial(self._histories.read, turn, request.history_characters),
-            say=partial(self._say, request, turn),
-            progress=partial(self._delivery.progress, request.place),
-        )
         try:
+            context = await self._context(request, turn, toolbox)
             answer = await request.agent.answer(context)
         except EngineError as error:
             return TurnState.FAILED, (_with_receipt(f"✖ {error}", turn, toolbox),)
@@ -231,7 +226,26 @@ class TurnRunner:
             _log.exception("an agent failed", extra=_about(request, turn))
             words = f"✖ The agent failed ({type(error).__name__}); the log has the details. /retry tries again."
             return TurnState.FAILED, (_with_receipt(words, turn, toolbox),)
-        return TurnState.FAILED if answer.failed else TurnState.DONE, answer.replies
+        return TurnState.FAILED if answer.failed else TurnState.DONE, _replies(answer, turn, toolbox)
+
+    async def _context(self, request: TurnRequest, turn: Turn, toolbox: Toolbox) -> TurnContext:
+        """What the agent is given; what came with the message is kept first, and it is said where that failed."""
+        kept = await self._enclosures.keep(turn, toolbox.call, request.files, request.earlier)
+        if kept.problems:
+            await self._say(request, turn, say("\n".join(f"✖ {readable(problem)}" for problem in kept.problems)))
+        return TurnContext(
+            turn_id=turn.id,
+            text=request.text,
+            tools=toolbox,
+            guarded=request.guarded,
+            notes=await self._memory.messages.notes_before(turn.id),
+            history=partial(self._histories.read, turn, request.history_characters),
+            say=partial(self._say, request, turn),
+            progress=partial(self._delivery.progress, request.place),
+            stream=partial(self._stream, request.place),
+            files=kept.files,
+            read_sent=partial(self._enclosures.read, toolbox.call),
+        )
 
     async def _cut_off(self, request: TurnRequest, turn: Turn, toolbox: Toolbox, *, stopped: bool) -> None:
         if stopped:
@@ -262,6 +276,11 @@ class TurnRunner:
         self._note(TurnEnded(state.value, seconds))
         _log.info("a turn ended", extra={**_about(request, turn), "state": state.value, "seconds": round(seconds, 3)})
         self._delivery.wake(request.place)
+
+    def _stream(self, place: Place, text: str) -> None:
+        """Show an answer as far as it is written."""
+        if text.strip():
+            self._delivery.progress(place, f"\n{text}")
 
     async def _say(self, request: TurnRequest, turn: Turn, reply: Reply) -> None:
         """Send a reply in the middle of a turn; it is part of what the agent said."""
@@ -312,6 +331,17 @@ def _holder(place: Place) -> str:
 def _with_receipt(words: str, turn: Turn, toolbox: Toolbox) -> Reply:
     parts, buttons = receipt(turn.id, toolbox.results)
     return Reply((Part(f"{words}\n" if parts else words), *parts), buttons=buttons)
+
+
+def _replies(answer: Answer, turn: Turn, toolbox: Toolbox) -> tuple[Reply, ...]:
+    """What an agent says; the last of it ends with the receipt where the agent tells what it took."""
+    if answer.usage is None:
+        return answer.replies
+    parts, buttons = receipt(turn.id, toolbox.results, answer.usage)
+    last = answer.replies[-1] if answer.replies else Reply(())
+    between = (Part("\n" if last.plain_text.endswith("\n") else "\n\n"),) if last.parts and parts else ()
+    ended = Reply((*last.parts, *between, *parts), last.files, (*last.buttons, *buttons))
+    return (*answer.replies[:-1], ended)
 
 
 def _about(request: TurnRequest, turn: Turn) -> dict[str, object]:

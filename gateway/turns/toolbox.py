@@ -5,6 +5,7 @@ the agent is told why. A call that a stop overtakes is recorded all the same; no
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -32,6 +33,9 @@ READING = frozenset({"read_file", "list_files", "search"})
 """Tools that change nothing."""
 
 
+_NAMED_FILE = re.compile(r"^(?:\+\+\+ (?:b/)?(?P<diff>[^\t\n]+)|(?P<block>[^\n]+)\n<<<<<<< SEARCH)", re.MULTILINE)
+
+
 class TurnOver(Exception):
     """A tool was called after its turn had ended; nothing was done."""
 
@@ -41,7 +45,7 @@ class TurnOver(Exception):
 
 
 class Toolbox:
-    """The tools an agent gets; ``results`` holds what they did so far, in order.
+    """The tools an agent gets; ``results`` holds what they did so far, in order; ``call`` is whose they are.
 
     Without a ``gate`` each call is a person's own word, which nobody is asked about.
     """
@@ -61,23 +65,24 @@ class Toolbox:
         self.results: list[ToolResult] = []
         self._messages = messages
         self._offload = offload
-        self._call = call
+        self.call = call
         self._turn_id = turn_id
         self._show = show
         self._gate = gate
         self._session_begun = not call.guarded
         self._open = True
+        self._one_at_a_time = anyio.Lock()
 
     async def read_file(self, path: str, *, first: int | None = None, last: int | None = None) -> ToolResult:
         """Read a file, or some lines of it."""
         arguments = _given(path=path, first=first, last=last)
         lines = Lines(first, last)
-        return await self._run("read_file", arguments, lambda: self._offload.read_file(self._call, path, lines))
+        return await self._run("read_file", arguments, lambda: self._offload.read_file(self.call, path, lines))
 
     async def list_files(self, path: str = ".", pattern: str = "") -> ToolResult:
         """List the source files below a directory."""
         arguments = _given(path=path, pattern=pattern)
-        return await self._run("list_files", arguments, lambda: self._offload.list_files(self._call, path, pattern))
+        return await self._run("list_files", arguments, lambda: self._offload.list_files(self.call, path, pattern))
 
     async def search(
         self, pattern: str, path: str = ".", *, files: str = "", ignore_case: bool = False, literal: bool = False
@@ -85,16 +90,16 @@ class Toolbox:
         """Find the lines of source files that a pattern fits."""
         wanted = Wanted(pattern, files, ignore_case, literal)
         arguments = _given(pattern=pattern, path=path, files=files, ignore_case=ignore_case, literal=literal)
-        return await self._run("search", arguments, lambda: self._offload.search(self._call, wanted, path))
+        return await self._run("search", arguments, lambda: self._offload.search(self.call, wanted, path))
 
     async def write_file(self, path: str, content: bytes) -> ToolResult:
         """Write a file exactly."""
         arguments = {"path": path, "content": content.decode("utf-8", "surrogateescape")}
-        return await self._run("write_file", arguments, lambda: self._offload.write_file(self._call, path, content))
+        return await self._run("write_file", arguments, lambda: self._offload.write_file(self.call, path, content))
 
     async def patch(self, text: str) -> ToolResult:
         """Apply a unified diff or a search/replace edit, all or nothing."""
-        return await self._run("patch", {"text": text}, lambda: self._offload.patch(self._call, text))
+        return await self._run("patch", {"text": text}, lambda: self._offload.patch(self.call, text))
 
     async def terminal(self, command: str, *, whole_output: bool = False) -> ToolResult:
         """Run a command; its output goes to the chat's progress while it runs."""
@@ -102,13 +107,13 @@ class Toolbox:
         return await self._run(
             "terminal",
             {"command": command},
-            lambda: self._offload.terminal(self._call, command, on_output=output.feed, whole_output=whole_output),
+            lambda: self._offload.terminal(self.call, command, on_output=output.feed, whole_output=whole_output),
         )
 
     async def look(self, path: str) -> ToolResult:
         """Read a file without a trace of it in the turn."""
         await self._still_open("read_file")
-        return await self._offload.read_file(self._call, path)
+        return await self._offload.read_file(self.call, path)
 
     async def whole_output(self, result: ToolResult) -> bytes | None:
         """Read what a command wrote, if that was asked for."""
@@ -119,6 +124,14 @@ class Toolbox:
         self._open = False
 
     async def _run(
+        self, tool: str, arguments: Mapping[str, str], work: Callable[[], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        # In the order in which they were called, also where an agent calls several at once: what a person is asked
+        # about comes one by one, and each call finds what those before it have done.
+        async with self._one_at_a_time:
+            return await self._next(tool, arguments, work)
+
+    async def _next(
         self, tool: str, arguments: Mapping[str, str], work: Callable[[], Awaitable[ToolResult]]
     ) -> ToolResult:
         await self._still_open(tool)
@@ -168,7 +181,7 @@ class Toolbox:
             return ()
         self._session_begun = True
         try:
-            await self._offload.begin_session(self._call.workspace, self._call.turn.session)
+            await self._offload.begin_session(self.call.workspace, self.call.turn.session)
         except EngineError as error:
             return (f"/diff session will not cover what follows: {error}",)
         return ()
@@ -204,13 +217,20 @@ async def _refused(words: str) -> ToolResult:
 
 
 def _title(tool: str, arguments: Mapping[str, str]) -> str:
-    named = arguments.get("command") or arguments.get("path") or ""
+    named = " in ".join(filter(None, (arguments.get("pattern"), arguments.get("path"))))
+    named = arguments.get("command") or named or _first_file(arguments.get("text", ""))
     return one_line(f"{tool}: {named}" if named else tool, SHOWN_CHARACTERS)
 
 
 def _given(**arguments: object) -> dict[str, str]:
     """The arguments of a call as they are recorded: those that say something."""
     return {name: str(value) for name, value in arguments.items() if value is not False and value not in (None, "")}
+
+
+def _first_file(patch: str) -> str:
+    """The first file that a patch names, as far as that can be told at a glance."""
+    found = _NAMED_FILE.search(patch)
+    return "" if found is None else (found["diff"] or found["block"]).strip()
 
 
 def _bounded(text: str) -> str:

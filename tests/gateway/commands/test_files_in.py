@@ -1,13 +1,20 @@
-"""Files that people send: saved in the workspace by their turn, and taken back with it."""
+"""Files that people send: kept where no checkpoint takes them in, named to whoever answers, and known of later on."""
 
+import os
+from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from adapters.contract import Attachment, Inbound
 from gateway.agents.base import TurnContext
+from gateway.offload import Offload
+from gateway.state.sent import KEPT, SentFile
+from gateway.turns.enclosures import Enclosures, media_type
 from tests.gateway.agent_kit import AGENT, KIND, Scripted
 from tests.gateway.commands.kit import Answered, Chat, running_gateway, settings_for
 
-NOTES, PICTURE = Attachment("notes.txt", b"mine\n"), Attachment("a b.png", b"\x89PNG\xff\x00")
+NOTES, PICTURE = Attachment("notes.txt", b"mine\n"), Attachment("a b.png", b"\x89PNG\r\n\x1a\n\xff\x00")
+FOLDER = ".takeback/inbox"
 
 
 async def bring(chat: Chat, text: str, *files: Attachment, event_id: str = "files") -> Answered:
@@ -16,50 +23,133 @@ async def bring(chat: Chat, text: str, *files: Attachment, event_id: str = "file
     return await chat.answer_to(event_id)
 
 
-async def test_files_without_a_word_are_saved_and_undone_like_any_change(chat: Chat, app: Path):
+class Reader:
+    """What an agent does that looks at each file that came, and at those of earlier messages."""
+
+    def __init__(self) -> None:
+        self.seen: list[list[tuple[str, str, bytes | None]]] = []
+        self.earlier: list[Sequence[SentFile]] = []
+
+    async def __call__(self, context: TurnContext) -> str:
+        self.seen.append([(file.path, file.media_type, await context.read_sent(file)) for file in context.files])
+        self.earlier.append([file for message in await context.history() for file in message.files])
+        return context.text
+
+
+async def test_files_without_a_word_are_kept_and_are_no_change_of_the_workspace(chat: Chat, app: Path):
     said = await bring(chat, "", NOTES, PICTURE)
 
-    assert said.lines[:2] == ["📎 Saved as inbox/1-notes.txt", "📎 Saved as inbox/1-a b.png"]
-    assert said.lines[2].startswith("✎ 2 files")
-    assert [button.label for button in said.buttons] == ["Diff", "Undo"]
-    assert (app / "inbox" / "1-notes.txt").read_bytes() == b"mine\n"
-    assert (app / "inbox" / "1-a b.png").read_bytes() == PICTURE.content
+    assert said.lines == [f"📎 Saved as {FOLDER}/1-notes.txt", f"📎 Saved as {FOLDER}/1-a b.png"]
+    assert not said.buttons
+    assert (app / FOLDER / "1-notes.txt").read_bytes() == b"mine\n"
+    assert (app / FOLDER / "1-a b.png").read_bytes() == PICTURE.content
+    assert (app / ".takeback" / ".gitignore").read_text() == "*\n"
 
-    undone = await chat.say("/undo")
+    changed = await chat.say("$ echo x > new.txt")
+    await chat.say("/rollback 1 --all")
 
-    assert undone.text.startswith("✅ Took back the last turn: 📎 notes.txt, a b.png")
-    assert not (app / "inbox" / "1-notes.txt").exists()
+    assert changed.lines[-1].startswith("✎ 1 file, +1/-0: new.txt (new)")
+    assert sorted(os.listdir(app / FOLDER)) == ["1-a b.png", "1-notes.txt"]
 
 
 async def test_a_file_of_a_later_message_takes_no_earlier_ones_place(chat: Chat, app: Path):
     await bring(chat, "", NOTES, event_id="first")
     await bring(chat, "", Attachment("notes.txt", b"newer\n"), event_id="second")
 
-    assert [path.name for path in sorted((app / "inbox").iterdir())] == ["1-notes.txt", "2-notes.txt"]
+    assert sorted(os.listdir(app / FOLDER)) == ["1-notes.txt", "2-notes.txt"]
 
 
 async def test_the_words_beside_a_file_are_carried_out_with_it_in_place(chat: Chat):
-    said = await bring(chat, "$ cat inbox/*", NOTES)
+    said = await bring(chat, f"$ cat {FOLDER}/*", NOTES)
 
-    assert [reply.plain_text.splitlines()[0] for reply in said.replies] == ["📎 Saved as inbox/1-notes.txt", "mine"]
-
-
-async def test_another_agent_is_told_where_the_files_are(home: Path, app: Path):
-    async def repeat(context: TurnContext) -> str:
-        return context.text
-
-    async with running_gateway(home, settings_for(app, agent=AGENT), agents={KIND: Scripted(repeat)}) as gateway:
-        said = await bring(gateway.chat(), "look at this", NOTES)
-
-    assert said.replies[-1].plain_text == (
-        "look at this\n\n(Files that came with this message are saved as: inbox/1-notes.txt)"
-    )
+    assert [reply.plain_text.splitlines()[0] for reply in said.replies] == [
+        f"📎 Saved as {FOLDER}/1-notes.txt",
+        "mine",
+    ]
 
 
-async def test_a_file_that_cannot_be_saved_is_said(chat: Chat, app: Path):
-    (app / "inbox").write_text("in the way")
+async def test_an_agent_gets_what_came_with_and_without_words_and_knows_of_it_later(home: Path, app: Path):
+    reader = Reader()
+    async with running_gateway(home, settings_for(app, agent=AGENT), agents={KIND: Scripted(reader)}) as gateway:
+        chat = gateway.chat()
+        wordless = await bring(chat, "", NOTES, event_id="first")
+        await bring(chat, "look at this", PICTURE, event_id="second")
+        await chat.say("go on")
+
+    notes = (f"{FOLDER}/1-notes.txt", "text/plain", b"mine\n")
+    picture = (f"{FOLDER}/2-a b.png", "image/png", PICTURE.content)
+    assert wordless.text == "📎 notes.txt"
+    assert reader.seen == [[notes], [picture], []]
+    assert reader.earlier[2] == [SentFile(*notes[:2], 5), SentFile(*picture[:2], len(PICTURE.content))]
+
+
+async def test_a_retry_brings_the_files_along_and_so_does_its_own(home: Path, app: Path):
+    reader = Reader()
+    async with running_gateway(home, settings_for(app, agent=AGENT), agents={KIND: Scripted(reader)}) as gateway:
+        chat = gateway.chat()
+        await bring(chat, "look at this", NOTES)
+        await chat.say("/retry")
+        await chat.say("/retry")
+
+    assert reader.seen == [[(f"{FOLDER}/1-notes.txt", "text/plain", b"mine\n")]] * 3
+    assert reader.earlier == [[], [], []]
+
+
+async def test_a_retry_without_a_model_names_files_that_came_alone_again(chat: Chat):
+    await bring(chat, "", NOTES)
+
+    said = await chat.say("/retry")
+
+    assert said.replies[-1].plain_text == f"📎 Saved as {FOLDER}/1-notes.txt\n"
+
+
+async def test_a_file_that_cannot_be_kept_is_said_and_not_known_of(home: Path, app: Path):
+    reader = Reader()
+    (app / ".takeback").write_text("in the way")
+    async with running_gateway(home, settings_for(app, agent=AGENT), agents={KIND: Scripted(reader)}) as gateway:
+        chat = gateway.chat()
+        said = await bring(chat, "look", NOTES)
+        await chat.say("and now")
+
+    assert [reply.plain_text.split(":")[0] for reply in said.replies] == [f"✖ {FOLDER}/1-notes.txt", "look"]
+    assert reader.seen == [[], []]
+    assert reader.earlier[1] == []
+    assert (app / ".takeback").read_text() == "in the way"
+
+
+async def test_no_link_leads_a_file_out_of_the_workspace(chat: Chat, app: Path, tmp_path: Path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (app / ".takeback").symlink_to(elsewhere)
 
     said = await bring(chat, "", NOTES)
 
-    assert said.text.startswith("✖ ")
-    assert (app / "inbox").read_text() == "in the way"
+    assert said.replies[0].plain_text.startswith("✖ ")
+    assert list(elsewhere.iterdir()) == []
+
+
+async def test_files_go_when_their_time_is_over_and_nothing_else_does(home: Path, app: Path):
+    reader = Reader()
+    async with running_gateway(home, settings_for(app, agent=AGENT), agents={KIND: Scripted(reader)}) as gateway:
+        chat, memory = gateway.chat(), gateway.memory
+        await bring(chat, "look", NOTES)
+        (app / FOLDER / "1-own.txt").write_text("a person's own")
+        began = memory.clock() - KEPT - timedelta(days=1)
+        async with memory.database.transaction() as tx:
+            await tx.execute("UPDATE turns SET started_at = ?", began.isoformat())
+        enclosures = Enclosures(memory, Offload(gateway.engine))
+        assert (await enclosures.expire(), await enclosures.expire()) == (1, 0)
+        await chat.say("do you remember?")
+
+    assert sorted(os.listdir(app / FOLDER)) == ["1-own.txt"]
+    assert [file.name for file in reader.earlier[1]] == ["notes.txt"]
+
+
+def test_what_a_file_is_is_told_by_its_content_before_its_name():
+    assert media_type("a.jpg", PICTURE.content) == "image/png"
+    assert media_type("a.png", b"no image\n") == "text/plain"
+    assert media_type("a.png", b"\x00\xff") == "application/octet-stream"
+    assert media_type("a.json", b"{}") == "application/json"
+    assert media_type("a.md", b"# x\n") in {"text/markdown", "text/plain"}
+    assert media_type("a.pdf", b"%PDF\xff") == "application/pdf"
+    assert media_type("a.webp", b"RIFF\0\0\0\0WEBPVP8 ") == "image/webp"
