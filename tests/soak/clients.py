@@ -80,6 +80,10 @@ class Client:
 class Gateway(Client):
     """A gateway as another program talks to it: turns, restores, lists."""
 
+    def __init__(self, name: str, town: Town, tally: Tally, seed: int) -> None:
+        super().__init__(name, town, tally, seed)
+        self._chats: set[str] = set()
+
     def live(self) -> None:
         program = Program(
             self.town.line("chat", "--jsonl", "--chat", self.name),
@@ -92,10 +96,14 @@ class Gateway(Client):
         # What an earlier life left unfinished is done again, and answered in the chats of that life.
         life = f"{self.name}-{time.monotonic_ns()}"
         entered: set[str] = set()
+        left, self._chats = self._chats, set()
         try:
+            for chat in left:  # nobody comes back to them; their sessions would keep what they began with
+                program.send("/new", chat)
             while not self.stopping.is_set():
                 workspace = self.random.choice(self.town.workspaces)
                 chat = f"{life}-{workspace}"
+                self._chats.add(chat)
                 if workspace not in entered:
                     program.ask(f"/workspace {workspace}", chat)
                     entered.add(workspace)
@@ -106,6 +114,7 @@ class Gateway(Client):
         finally:
             program.process.kill()
             program.close()
+            self._chats |= left - {said.get("chat") for said in program.heard if said.get("done")}
 
     def _wish(self) -> str:
         number = self.random.randrange(10_000)

@@ -97,7 +97,9 @@ class Town:
         code, out, errors = self.run("checkpoints", "list", "--json")
         assert code == 0, errors
         by_root = {str(self.root(name).resolve()): name for name in self.workspaces}
+        # What was killed during its first capture has none, and nobody knows yet where it is.
         return {
             by_root[project["workdir"]]: [item["id"][:SHORT_ID] for item in project["checkpoints"]]
             for project in json.loads(out)
+            if project["checkpoints"]
         }
