@@ -20,9 +20,11 @@ from engine.errors import EngineError
 from gateway.access.admission import rules_of
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
+from gateway.agents.model.agent import KIND, ModelAgent
 from gateway.commands.menu import menu
 from gateway.commands.table import COMMANDS
 from gateway.config import ConfigInvalid, Configuration, Problem, Settings
+from gateway.config.providers import problem_of
 from gateway.config.settings import MIB
 from gateway.config.settings import Slack as SlackSettings
 from gateway.config.settings import Telegram as TelegramSettings
@@ -73,6 +75,7 @@ def make_engine(configuration: Configuration) -> Engine:
         search_path=configuration.search_path,
         command_env=configuration.command_environment,
         client_env=configuration.client_environment,
+        change_feed=configuration.settings.checkpoints.change_feed,
     )
 
 
@@ -82,17 +85,21 @@ def make_agents(configuration: Configuration) -> dict[str, Agent]:
     Raises:
         ConfigInvalid: it asks for one that this version does not have.
     """
-    agents: dict[str, Agent] = {DirectAgent.kind: DirectAgent()}
     settings = configuration.settings
-    problems = [
-        Problem(
-            configuration.home.config, f"agent.kind {kind} is not part of this version; it has: {', '.join(agents)}"
-        )
-        for kind in sorted({settings.agent.kind, *(settings.agent_of(name).kind for name in settings.workspaces)})
-        if kind not in agents
+    secrets = configuration.secrets()
+    agents: dict[str, Agent] = {
+        DirectAgent.kind: DirectAgent(),
+        ModelAgent.kind: ModelAgent(settings.agent, configuration.model_keys, secrets=secrets),
+    }
+    wanted = [settings.agent, *(settings.agent_of(name) for name in settings.workspaces)]
+    missing = sorted({agent.kind for agent in wanted} - set(agents))
+    choices = {choice.model: choice for agent in wanted if agent.kind == KIND for choice in agent.choices().values()}
+    found = [
+        *(f"agent.kind {kind} is not part of this version; it has: {', '.join(agents)}" for kind in missing),
+        *(f"agent.model: {problem}" for problem in map(problem_of, choices.values()) if problem is not None),
     ]
-    if problems:
-        raise ConfigInvalid(problems)
+    if found:
+        raise ConfigInvalid([Problem(configuration.home.config, what) for what in found])
     return agents
 
 
@@ -139,7 +146,7 @@ def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Serv
         if wishes.stays and settings.http.port is not None
         else None,
         guards=_takes_checkpoints(settings),
-        secrets=settings.secrets(),
+        secrets=configuration.secrets(),
     )
 
 

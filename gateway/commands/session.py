@@ -75,7 +75,7 @@ class Status:
             f"Session: {session.id}, since {local_minute(session.started_at)}",
             f"Workspace: {where(session)}",
             f"Backend: {backend}",
-            f"Agent: {context.settings.agent_of(session.workspace).kind}",
+            f"Agent: {_agent(context)}",
             f"Checkpoints: {_switch(context)}",
             f"Last turn: {_described(turns[0]) if turns else 'none yet'}",
             f"Last checkpoint: {_checkpoint(covered)}",
@@ -83,6 +83,11 @@ class Status:
             *await _questions(context),
         ]
         return Outcome((say("\n".join(lines)),))
+
+
+def _agent(context: CommandContext) -> str:
+    agent = context.settings.agent_of(context.session.workspace)
+    return agent.kind if agent.kind != "model" else f"model, {agent.choice(context.session.model).shown}"
 
 
 def _switch_kept(session: Session) -> str:

@@ -3,8 +3,10 @@
 from gateway.commands.approve import APPROVE, DENY
 from gateway.commands.base import Command
 from gateway.commands.checkpoints import CHECKPOINTS
+from gateway.commands.compact import COMPACT
 from gateway.commands.diff import DIFF
 from gateway.commands.help import help_command
+from gateway.commands.model import MODEL
 from gateway.commands.pair import PAIR
 from gateway.commands.redo import REDO
 from gateway.commands.rollback import ROLLBACK
@@ -26,6 +28,8 @@ COMMANDS: tuple[Command, ...] = (
     RETRY,
     STATUS,
     WORKSPACE,
+    MODEL,
+    COMPACT,
     help_command(lambda: COMMANDS),
     WHOAMI,
     PAIR,

@@ -25,7 +25,7 @@ class Session:
     """One conversation in one chat, bound to one workspace (its name in the configuration, its real root).
 
     ``head`` is the id of the turn the conversation stands at, ``None`` before the first. ``checkpoints`` is the
-    session's own switch; ``None`` follows the configuration.
+    session's own switch, ``model`` what its own choice is called; ``None`` follows the configuration.
     """
 
     id: str
@@ -36,6 +36,7 @@ class Session:
     checkpoints: bool | None
     started_at: datetime
     ended_at: datetime | None
+    model: str | None = None
 
 
 class Sessions:
@@ -90,6 +91,7 @@ class Sessions:
         workspace: str,
         root: str,
         checkpoints: bool | None = None,
+        model: str | None = None,
         inbox_id: int | None = None,
     ) -> Session:
         """Begin a session in a chat and make it the current one; the one before it ends, and keeps everything.
@@ -102,10 +104,10 @@ class Sessions:
             chat = await ensure_chat(tx, place, self._clock)
             await tx.execute("UPDATE sessions SET ended_at = ? WHERE id = ? AND ended_at IS NULL", now, chat.session_id)
             await tx.execute(
-                "INSERT INTO sessions (id, chat_id, workspace, root, checkpoints, inbox_id, started_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO sessions (id, chat_id, workspace, root, checkpoints, model, inbox_id, started_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 *(session_id, chat.id, workspace, root, None if checkpoints is None else int(checkpoints)),
-                *(inbox_id, now),
+                *(model, inbox_id, now),
             )
             await tx.execute("UPDATE chats SET session_id = ? WHERE id = ?", session_id, chat.id)
         return await self.get(session_id)
@@ -124,13 +126,24 @@ class Sessions:
             )
         return await self.get(session_id)
 
+    async def set_model(self, session_id: str, model: str | None) -> Session:
+        """Choose the session's model by what it is called; ``None`` follows the configuration again.
+
+        Raises:
+            UnknownSession: there is none by that id.
+        """
+        async with self._database.transaction() as tx:
+            await tx.execute("UPDATE sessions SET model = ? WHERE id = ?", model, session_id)
+        return await self.get(session_id)
+
+    async def last_model(self, place: Place, workspace: str) -> str | None:
+        """What the chat's last session in a workspace chose, ``None`` where that followed the configuration."""
+        row = await self._database.fetch_one(_LAST.format("model"), place.adapter, place.chat, workspace)
+        return None if row is None else row["model"]
+
     async def last_switch(self, place: Place, workspace: str) -> bool | None:
         """The switch of the chat's last session in a workspace, ``None`` where that followed the configuration."""
-        row = await self._database.fetch_one(
-            "SELECT s.checkpoints FROM sessions s JOIN chats c ON c.id = s.chat_id"
-            " WHERE c.adapter = ? AND c.chat = ? AND s.workspace = ? ORDER BY s.rowid DESC LIMIT 1",
-            *(place.adapter, place.chat, workspace),
-        )
+        row = await self._database.fetch_one(_LAST.format("checkpoints"), place.adapter, place.chat, workspace)
         return None if row is None or row["checkpoints"] is None else bool(row["checkpoints"])
 
     async def end_idle(self, idle: timedelta) -> int:
@@ -163,6 +176,11 @@ _SELECT = """
     SELECT s.*, c.adapter, c.chat FROM sessions s JOIN chats c ON c.id = s.chat_id
 """
 
+
+_LAST = (
+    "SELECT s.{} FROM sessions s JOIN chats c ON c.id = s.chat_id"
+    " WHERE c.adapter = ? AND c.chat = ? AND s.workspace = ? ORDER BY s.rowid DESC LIMIT 1"
+)
 
 _OF_PERSON = """
     WHERE c.adapter = ? AND EXISTS (
@@ -206,4 +224,5 @@ def _session(row: Row) -> Session:
         checkpoints=None if row["checkpoints"] is None else bool(row["checkpoints"]),
         started_at=from_text(row["started_at"]),
         ended_at=None if row["ended_at"] is None else from_text(row["ended_at"]),
+        model=row["model"],
     )

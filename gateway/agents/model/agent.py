@@ -9,6 +9,7 @@ from anyio import to_thread
 from pydantic import SecretStr
 
 from gateway.agents.base import Answer, Compactor, TurnContext
+from gateway.agents.choosing import ModelUnusable
 from gateway.agents.model.limits import Budget, Limits
 from gateway.config.agent import Agent as AgentSettings
 from gateway.config.agent import ModelChoice
@@ -23,10 +24,6 @@ KIND = "model"
 
 SUMMING_MINUTES = 2.0
 """How long a summary that a person asked for may take."""
-
-
-class ModelUnusable(Exception):
-    """The model that is chosen cannot be asked as it is configured or installed; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class ModelAgent:
         settings = self.settings
         budget = Budget(Limits(settings.max_steps, settings.max_tokens, settings.max_minutes, settings.max_cost_usd))
         try:
-            choice, key = self._usable()
+            choice, key = await self._usable()
         except ModelUnusable as error:
             return Answer((say(f"✖ {error}"),), failed=True)
         await _loaded()
@@ -81,7 +78,7 @@ class ModelAgent:
         Raises:
             ModelUnusable: it cannot be asked.
         """
-        choice, key = self._usable()
+        choice, key = await self._usable()
         await _loaded()
         from gateway.agents.model.asking import Asker, Patience
         from gateway.agents.model.compaction import ModelSummary
@@ -97,9 +94,10 @@ class ModelAgent:
             )
             yield ModelSummary(quiet, choice.label)
 
-    def _usable(self) -> tuple[ModelChoice, str | None]:
+    async def _usable(self) -> tuple[ModelChoice, str | None]:
         choice = self.settings.choice(self.label)
-        problem = problem_of(choice) or missing_key(choice, self.keys)
+        # In a thread, for it looks for packages on the disk.
+        problem = await to_thread.run_sync(problem_of, choice) or missing_key(choice, self.keys)
         if problem is not None:
             raise ModelUnusable(f"{problem}.")
         key = key_of(choice, self.keys)

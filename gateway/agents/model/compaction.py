@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from gateway.agents.model.asking import Asker
-from gateway.agents.model.conversion import without_receipt
 from gateway.agents.model.tools import shortened
 from gateway.state.messages import Message, Role
+from gateway.turns.receipts import without_receipt
 
 INSTRUCTIONS = """\
 You sum up the conversation between a person and a coding agent, so that the agent can go on without it. Keep what was

@@ -23,15 +23,13 @@ from pydantic_ai.messages import (
 from gateway.agents.model.tools import RESULT_CHARACTERS, shortened
 from gateway.state.messages import Message, Role
 from gateway.state.sent import SentFile
-from gateway.turns.receipts import CHANGED
+from gateway.turns.receipts import without_receipt
 
 NOTE = "[Note from the program that runs you] {}"
 SUMMARY = "[Summary of the conversation so far, made by the program that runs you]\n{}"
 FILES = "\n\n(Sent along: {})"
 CUT_OFF = "There is no result: the call was cut off, and may have been done in part."
 NOTHING_SAID = "(no answer)"
-WARNING = "⚠"
-"""Begins a line of a receipt that warns."""
 
 
 def history_messages(messages: Sequence[Message]) -> list[ModelMessage]:
@@ -65,20 +63,12 @@ def with_files(text: str, files: Sequence[SentFile]) -> str:
     return text + FILES.format(listed)
 
 
-def without_receipt(text: str) -> str:
-    """An answer without the receipt at its end, which is not the model's and which it would learn to imitate."""
-    lines = text.split("\n")
-    end = next((index for index, line in enumerate(lines) if line.startswith(CHANGED)), len(lines))
-    while end and lines[end - 1].startswith(WARNING):
-        end -= 1
-    return "\n".join(lines[:end]).strip()
-
-
 def _parts(message: Message) -> Iterator[ModelRequestPart | ModelResponsePart]:
     match message.role:
         case Role.USER:
             yield UserPromptPart(with_files(message.content, message.files), timestamp=message.created_at)
         case Role.ASSISTANT:
+            # A receipt is not the model's, and it would learn to imitate it.
             yield TextPart(without_receipt(message.content) or NOTHING_SAID)
         case Role.NOTE:
             yield UserPromptPart(NOTE.format(message.content), timestamp=message.created_at)
@@ -92,10 +82,8 @@ def _parts(message: Message) -> Iterator[ModelRequestPart | ModelResponsePart]:
 
 
 def tool_return(name: str, call_id: str, text: str, *, ok: bool) -> ToolReturnPart:
-    """The result of a call; one that failed says so in words, because not every API has a mark for it."""
-    if ok:
-        return ToolReturnPart(name, text, tool_call_id=call_id)
-    return ToolReturnPart(name, f"Error: {text}", tool_call_id=call_id, outcome="failed")
+    """The result of a call; the library marks one that failed as each API wants it."""
+    return ToolReturnPart(name, text, tool_call_id=call_id, outcome="success" if ok else "failed")
 
 
 def _append(built: list[ModelMessage], part: ModelRequestPart | ModelResponsePart) -> None:

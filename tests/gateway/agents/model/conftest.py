@@ -1,6 +1,5 @@
 """A model's server, and a gateway whose agent asks it."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -126,7 +126,9 @@ def _openai_heard(body: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
                 for call in message.get("tool_calls") or ():
                     yield ("call", call["function"]["name"], call["function"]["arguments"])
             case "tool":
-                yield ("result", message["content"])
+                content = message["content"]
+                failed = content.startswith('{"error":')
+                yield ("error", json.loads(content)["error"]) if failed else ("result", content)
 
 
 def _anthropic_heard(body: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -140,7 +142,8 @@ def _anthropic_heard(body: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
                     yield ("call", block["name"], json.dumps(block["input"], separators=(",", ":")))
                 case "tool_result":
                     inner = block["content"]
-                    yield ("result", inner if isinstance(inner, str) else "".join(part["text"] for part in inner))
+                    words = inner if isinstance(inner, str) else "".join(part["text"] for part in inner)
+                    yield ("error" if block.get("is_error") else "result", words)
                 case kind:
                     yield ("user", f"<{kind}>")
 
