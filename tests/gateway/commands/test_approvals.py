@@ -13,6 +13,7 @@ from engine.model import Understanding, Verdict
 from gateway.access.admission import OWNED, Rules
 from gateway.agents.base import TurnContext
 from gateway.state.approvals import ApprovalState
+from gateway.state.messages import Role
 from gateway.state.turns import TurnState
 from gateway.turns.approvals import WHOLE_CHARACTERS, Concern, concern_about
 from tests.gateway.agent_kit import AGENT, KIND, Scripted, runs_what_it_is_told
@@ -221,28 +222,38 @@ async def test_of_two_answers_the_first_counts(home: Path, app: Path, outside: P
         assert there(outside)
 
 
-async def test_answer_without_a_number_is_for_the_newest_question(home: Path, app: Path, outside: Path) -> None:
+async def test_calls_made_at_once_run_in_their_order_and_are_asked_about_one_by_one(
+    home: Path, app: Path, outside: Path
+) -> None:
     second = outside.with_name("second.txt")
     second.write_text("theirs\n")
 
-    async def asks_twice(context: TurnContext) -> str:
+    async def calls_at_once(context: TurnContext) -> str:
+        tools = context.tools
         async with anyio.create_task_group() as group:
-            group.start_soon(context.tools.terminal, "rm ../outside.txt")
-            await gateway.platform.until_sent("❓ Question #1:")
-            group.start_soon(context.tools.terminal, "rm ../second.txt")
-        return "both"
+            group.start_soon(tools.terminal, "rm ../outside.txt && echo first >> order.txt")
+            group.start_soon(tools.terminal, "rm ../second.txt && echo second >> order.txt")
+            group.start_soon(tools.terminal, "echo third >> order.txt")
+        return "all three"
 
-    async with asking_gateway(home, app, Scripted(asks_twice)) as gateway:
+    async with asking_gateway(home, app, Scripted(calls_at_once)) as gateway:
         chat = gateway.chat()
         event = await chat.send("go")
-        await asked(gateway, 2)
+        await asked(gateway, 1)
+        assert await states(gateway) == [("pending", None)]
+        assert not there(app / "order.txt")
 
-        assert (await chat.say("/approve")).text == "✅ Approved, it runs now: question #2, rm ../second.txt"
-        assert (await chat.say("/deny")).text == "🚫 Denied, it is not run: question #1, rm ../outside.txt"
+        assert (await chat.say("/deny")).text.startswith("🚫 Denied, it is not run: question #1, rm ../outside.txt")
+        await asked(gateway, 2)
+        assert (await chat.say("/approve")).text.startswith("✅ Approved, it runs now: question #2, rm ../second.txt")
         await chat.answer_to(event)
+        (turn,) = await gateway.memory.turns.active((await gateway.memory.sessions.recent())[0].id)
+        calls = [message for message in await gateway.memory.messages.of_turn(turn.id) if message.role is Role.TOOL]
 
     assert there(outside)
     assert not there(second)
+    assert (app / "order.txt").read_text() == "second\nthird\n"
+    assert [message.ok for message in calls] == [False, True, True]
 
 
 async def test_another_chat_cannot_answer_and_mistakes_are_named(home: Path, app: Path, outside: Path) -> None:
