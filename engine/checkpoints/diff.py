@@ -3,9 +3,10 @@
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from engine.checkpoints.manifest import iter_parents
-from engine.host.git import Git
+from engine.host.git import Git, GitProcess
 from engine.model import ChangeStats, DiffResult, Gap
 from engine.store.layout import RESERVED
 
@@ -20,56 +21,88 @@ _POINTER_BYTES = 9  # and the NUL
 _FLAGS = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
 
 
+@dataclass(slots=True)
+class _Shown:
+    """What has been read of a comparison: its totals, its lines per file, and the patch."""
+
+    files: int = 0
+    insertions: int = 0
+    deletions: int = 0
+    lists: int = 0
+    lines: list[bytes] = field(default_factory=list)
+    total: bytes = b""
+    patch: bytes = b""
+
+    def stats(self) -> ChangeStats:
+        return ChangeStats(self.files, self.insertions, self.deletions)
+
+    def count(self, line: bytes) -> None:
+        added, removed, _name = line.split(b"\t", 2)
+        self.files += 1
+        self.insertions += int(added) if added != b"-" else 0
+        self.deletions += int(removed) if removed != b"-" else 0
+
+
 def change_stats(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> ChangeStats:
     """Return how much differs between two commits or trees."""
-    files = insertions = deletions = 0
+    shown = _Shown()
     for specs in _specs(selection, literal=literal):
         out = git.run(["diff-tree", "-r", "--numstat", *_FLAGS, old, new, "--", *specs], literal_pathspecs=False)
         for line in out.splitlines():
-            added, removed, _name = line.split(b"\t", 2)
-            files += 1
-            insertions += int(added) if added != b"-" else 0
-            deletions += int(removed) if removed != b"-" else 0
-    return ChangeStats(files, insertions, deletions)
+            shown.count(line)
+    return shown.stats()
 
 
-def stat_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> str:
+def _show(git: Git, old: str, new: str, selection: Sequence[str], *, literal: bool) -> _Shown:
+    """Compare, with one process per list of paths for all there is to show."""
+    shown = _Shown()
+    for specs in _specs(selection, literal=literal):
+        with git.open(["diff-tree", "-r", "--numstat", _STAT_WIDTH, "-p", *_FLAGS, old, new, "--", *specs]) as process:
+            process.stdin.close()
+            _read_lines(process, shown)
+            shown.patch += process.stdout.read(LARGEST_PATCH_BYTES + 1 - len(shown.patch))
+            if len(shown.patch) > LARGEST_PATCH_BYTES:
+                process.kill()  # the lists that follow are counted all the same
+            else:
+                process.finish()
+    return shown
+
+
+def _read_lines(process: GitProcess, shown: _Shown) -> None:
+    """Read what comes before the patch: counts, then lines for people that begin with a space, then an empty one."""
+    line = b""
+    for raw in process.stdout:
+        process.advance()
+        line = raw.rstrip(b"\n")
+        if not line:
+            break
+        if line.startswith(b" "):
+            shown.lines.append(line)
+        else:
+            shown.count(line)
+    if shown.lines:
+        shown.total = shown.lines.pop()
+        shown.lists += 1
+
+
+def _stat_text(shown: _Shown) -> str:
     """Return a line per file and a line with the totals."""
-    parts = [
-        _text(git.run(["diff-tree", "-r", _STAT_WIDTH, *_FLAGS, old, new, "--", *specs], literal_pathspecs=False))
-        for specs in _specs(selection, literal=literal)
-    ]
-    if len(parts) == 1:
-        return parts[0].rstrip("\n")
-    stats = change_stats(git, old, new, selection, literal=literal)
-    total = f" {stats.files} files changed, {stats.insertions} insertions(+), {stats.deletions} deletions(-)"
-    return "\n".join([*(line for part in parts for line in part.splitlines()[:-1]), total])
+    total = shown.total
+    if shown.lists > 1:
+        sums = f" {shown.files} files changed, {shown.insertions} insertions(+), {shown.deletions} deletions(-)"
+        total = sums.encode("ascii")
+    return _text(b"\n".join([*shown.lines, total])) if shown.lists else ""
 
 
-def patch_text(git: Git, old: str, new: str, selection: Sequence[str] = (), *, literal: bool = False) -> str:
+def _patch_text(shown: _Shown) -> str:
     """Return the patch, cut after `LARGEST_PATCH_BYTES` with a line that says so.
 
     Nothing in it is escaped, so that it still is a patch: bytes that are no UTF-8 are surrogates (``surrogateescape``).
     """
-    out = b""
-    for specs in _specs(selection, literal=literal):
-        with git.open(["diff-tree", "-r", "-p", *_FLAGS, old, new, "--", *specs]) as process:
-            process.stdin.close()
-            out += process.stdout.read(LARGEST_PATCH_BYTES + 1 - len(out))
-            if len(out) > LARGEST_PATCH_BYTES:
-                process.kill()
-                break
-            process.finish()
-    else:
-        return out.decode("utf-8", "surrogateescape")
-    whole_lines = out[:LARGEST_PATCH_BYTES].rpartition(b"\n")[0].decode("utf-8", "surrogateescape")
+    if len(shown.patch) <= LARGEST_PATCH_BYTES:
+        return shown.patch.decode("utf-8", "surrogateescape")
+    whole_lines = shown.patch[:LARGEST_PATCH_BYTES].rpartition(b"\n")[0].decode("utf-8", "surrogateescape")
     return f"{whole_lines}\n… the diff is longer than {LARGEST_PATCH_BYTES // (1024 * 1024)} MB and was cut here\n"
-
-
-def joined_gaps(gaps: Sequence[Gap], more: Sequence[Gap]) -> tuple[Gap, ...]:
-    """Return the gaps of both, of one path the first."""
-    known = {gap.path for gap in gaps}
-    return (*gaps, *(gap for gap in more if gap.path not in known))
 
 
 def _specs(selection: Sequence[str], *, literal: bool) -> list[list[str]]:
@@ -112,11 +145,6 @@ def compare(
 ) -> DiffResult:
     """Compare two trees as people see it: totals, a line per file, and the patch."""
     if old == new:
-        return DiffResult(title, change_stats(git, old, new), "", "", gaps)
-    return DiffResult(
-        title,
-        change_stats(git, old, new, selection, literal=literal),
-        stat_text(git, old, new, selection, literal=literal),
-        patch_text(git, old, new, selection, literal=literal),
-        gaps,
-    )
+        return DiffResult(title, ChangeStats(0, 0, 0), "", "", gaps)
+    shown = _show(git, old, new, selection, literal=literal)
+    return DiffResult(title, shown.stats(), _stat_text(shown), _patch_text(shown), gaps)

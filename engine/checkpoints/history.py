@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from engine.checkpoints.capture import Captured, decode_message, write_commit
+from engine.checkpoints.capture import Captured, decode_message, encode_message
 from engine.errors import GitFailed, StoreDamaged, UnknownCheckpoint
 from engine.host.paths import display
 from engine.model import ChangeStats, Checkpoint, CheckpointKind, Gap, GapReason, TurnRef, Workspace
+from engine.store.commits import write_commit
 from engine.store.gaps import decode_gap, encode_gap
 from engine.store.opened import Store
 from engine.store.quarantine import names_below, read_quarantine
@@ -173,12 +174,9 @@ def take(
         "excluded": sorted(captured.excluded - _GIT_DIRECTORIES),
     }
     store.touch(workspace)
-    refs = [checkpoint_ref(workspace.hash, sequence)]
-    commit = write_commit(store, refs, reason, meta, captured.tree, int(time.time()))
-    try:
-        _drop_oldest(store, workspace, held, frozenset(keep))
-    except (GitFailed, OSError) as error:  # one too many does no harm, and the next checkpoint tries again
-        _LOG.warning("the oldest checkpoints were not dropped: %s", error)
+    # 1. the commit is there; 2. it has a name; with the same step the oldest lose theirs.
+    commit = write_commit(store.git, captured.tree, encode_message(reason, meta), int(time.time()))
+    _name(store, workspace, (checkpoint_ref(workspace.hash, sequence), commit), _surplus(workspace, held, keep))
     return Checkpoint(
         commit,
         sequence,
@@ -193,29 +191,47 @@ def take(
     )
 
 
-def _drop_oldest(store: Store, workspace: Workspace, held: Sequence[Held], keep: frozenset[str]) -> None:
-    """Drop what is beyond the limit, counting the checkpoint just taken.
+def _name(store: Store, workspace: Workspace, named: tuple[str, str], dropped: Sequence[Checkpoint]) -> None:
+    """Name a commit and drop checkpoints in one step; where they cannot be dropped, at least name it."""
+    try:
+        _replace(store, workspace, [named], dropped)
+    except (GitFailed, OSError) as error:
+        if not dropped:
+            raise
+        # One too many does no harm, and the next checkpoint tries again.
+        _LOG.warning("the oldest checkpoints were not dropped: %s", error)
+        update_refs(store.git, set_to=[named])
+
+
+def _surplus(workspace: Workspace, held: Sequence[Held], keep: Iterable[str]) -> list[Checkpoint]:
+    """Return what is beyond the limit, counting the checkpoint that is being taken.
 
     Safety checkpoints go first, but for the newest few: going back and forth must not push out what there is to go
     back to.
     """
+    kept = frozenset(keep)
     surplus = len(held) + 1 - workspace.limits.max_snapshots
     oldest_first = [item.checkpoint for item in reversed(held)]
     safeties = [item for item in oldest_first if item.kind is CheckpointKind.SAFETY][:-_SAFETIES_KEPT]
     others = [item for item in oldest_first if item not in safeties]
-    droppable = [item for item in (*safeties, *others) if item.id not in keep]
-    drop(store, workspace, droppable[: max(surplus, 0)])
+    droppable = [item for item in (*safeties, *others) if item.id not in kept]
+    return droppable[: max(surplus, 0)]
 
 
 def drop(store: Store, workspace: Workspace, checkpoints: Sequence[Checkpoint]) -> None:
     """Drop checkpoints; their space is reclaimed by the next prune."""
-    if not checkpoints:
-        return
-    names = [checkpoint_ref(workspace.hash, item.sequence) for item in checkpoints]
-    after = [after_ref(workspace.hash, item.sequence) for item in checkpoints]
-    with open(store.layout.gc_pending, "ab") as pending:
-        pending.write("".join(f"{name}\n" for name in names).encode("ascii"))
-    update_refs(store.git, delete=[*names, *after])
+    _replace(store, workspace, [], checkpoints)
+
+
+def _replace(
+    store: Store, workspace: Workspace, named: Sequence[tuple[str, str]], dropped: Sequence[Checkpoint]
+) -> None:
+    names = [checkpoint_ref(workspace.hash, item.sequence) for item in dropped]
+    after = [after_ref(workspace.hash, item.sequence) for item in dropped]
+    if names:
+        with open(store.layout.gc_pending, "ab") as pending:
+            pending.write("".join(f"{name}\n" for name in names).encode("ascii"))
+    update_refs(store.git, set_to=named, delete=[*names, *after])
 
 
 def keep_after(store: Store, workspace: Workspace, sequence: int, captured: Captured) -> None:

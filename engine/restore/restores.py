@@ -104,7 +104,21 @@ class Restores:
             StoreDamaged: the checkpoint cannot be read.
         """
         with open_reader(self._store.git) as reader:
-            return self._plan(workspace, request, reader, anew=False)
+            return self._plan_soundly(workspace, request, reader, to_apply=False)
+
+    def _plan_soundly(self, workspace: Workspace, request: Request, reader: ObjectReader, *, to_apply: bool) -> Planned:
+        """Plan; where the store cannot give back what the plan needs, prove and mend all of the base first.
+
+        Before a plan is applied it is seen that what is about to go is in the store to come back.
+        """
+        remembered = self._store.remembered(workspace)
+        if remembered.proved:
+            with suppress(StoreDamaged):
+                planned = self._plan(workspace, request, reader, anew=to_apply)
+                if not to_apply or holds_what_goes(reader, planned.plan, planned.captured):
+                    return planned
+            remembered.proved = False
+        return self._plan(workspace, request, reader, anew=to_apply)
 
     def _plan(self, workspace: Workspace, request: Request, reader: ObjectReader, *, anew: bool) -> Planned:
         held = list_held(self._store, workspace)
@@ -205,7 +219,7 @@ class Restores:
         self, shown: RestorePlan, turn: TurnRef | None, replaced_head: str | None, reader: ObjectReader
     ) -> RestoreReport:
         request = Request(shown.target.id, shown.selection, shown.everything, shown.turns, shown.chat, shown.token)
-        planned = self._plan_provably(shown.workspace, request, reader)
+        planned = self._plan_soundly(shown.workspace, request, reader, to_apply=True)
         plan = planned.plan
         replanned = _replanned(shown, plan)
         items = tuple(_journal_item(item, planned.known) for item in plan.items)
@@ -221,17 +235,6 @@ class Restores:
         name_merged(self._store.git, plan)
         write_restore(self._store.layout, plan.workspace, journal)
         return self._perform(plan.workspace, planned.target, safety, journal, reader, resumed=False)
-
-    def _plan_provably(self, workspace: Workspace, request: Request, reader: ObjectReader) -> Planned:
-        """Plan what is performed next; what is about to go was seen to be in the store, or everything is proved."""
-        remembered = self._store.remembered(workspace)
-        if remembered.proved:
-            with suppress(StoreDamaged):
-                planned = self._plan(workspace, request, reader, anew=True)
-                if holds_what_goes(reader, planned.plan, planned.captured):
-                    return planned
-            remembered.proved = False
-        return self._plan(workspace, request, reader, anew=True)
 
     def _safety(self, planned: Planned, turn: TurnRef | None, replaced_head: str | None, reader: ObjectReader) -> Held:
         plan = planned.plan

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engine.errors import GitFailed
 from engine.host.git import Git
-from engine.store.loose import object_path, read_loose
+from engine.store.loose import object_path, read_loose, write_loose
 from engine.store.stamps import file_stamp, packs_stamp
 
 _MOST_REMEMBERED = 4096
@@ -21,6 +21,17 @@ class Commit:
 
     tree: str
     message: str
+
+
+def write_commit(git: Git, tree: str, message: bytes, at_s: int) -> str:
+    """Write a commit of a tree, without parents and durably, and return its id; nothing names it yet.
+
+    Raises:
+        OSError: it was not written.
+    """
+    who = b"Takeback <takeback@localhost> %d +0000" % at_s
+    header = b"tree %s\nauthor %s\ncommitter %s\n\n" % (tree.encode("ascii"), who, who)
+    return write_loose(git.git_dir, "commit", header + message)
 
 
 class Commits:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.checkpoints.manifest import MODES_PATH
 from engine.checkpoints.reading import blob_oid
 from engine.store.refs import base_ref
 from tests.engine.lab import Lab, snapshot
@@ -139,3 +140,35 @@ def test_content_that_is_nowhere_any_more_is_not_claimed(lab: Lab) -> None:
     assert result.notes == ()
     assert not lab.exists("x")
     assert lab.read("a") == "two\n"
+
+
+@pytest.mark.parametrize("what", ["directories", "modes"])
+def test_what_a_restore_takes_away_comes_back_although_the_base_broke_under_it(lab: Lab, what: str) -> None:
+    lab.edit("d/e/x", PRECIOUS)
+    lab.edit("d/e/mode", "runs\n")
+    (lab.root / "d/e/mode").chmod(0o751)
+    lab.write("d/e/x", "changed\n")
+    base = git(lab, "rev-parse", base_ref(lab.workspace.hash))
+    broken = trees_of(lab, base) if what == "directories" else [git(lab, "rev-parse", f"{base}:{MODES_PATH}")]
+    for oid in broken:
+        spoil(object_path(lab, oid), "empty")
+    before = snapshot(lab.root)
+
+    report = lab.rollback(1, everything=True)
+    assert lab.read("d/e/x") == PRECIOUS
+    lab.undo_restore(report)
+
+    assert snapshot(lab.root) == before
+
+
+def test_broken_file_that_a_restore_does_not_touch_does_not_stop_it(lab: Lab) -> None:
+    lab.edit("other/y", PRECIOUS)
+    lab.edit("x", "one\n")
+    lab.write("x", "two\n")
+    spoil_content(lab, PRECIOUS)
+
+    report = lab.rollback()
+    lab.undo_restore(report)
+
+    assert lab.read("x") == "two\n"
+    assert lab.read("other/y") == PRECIOUS

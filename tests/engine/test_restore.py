@@ -109,7 +109,7 @@ def test_no_restore_without_a_safety_checkpoint(tmp_path: Path) -> None:
     lab.edit("a.py", "one\n")
     lab.write("a.py", "two\n")
     plan = lab.plan()
-    armed.append("fast-import")
+    armed.append("update-ref")
 
     with pytest.raises(SafetyFailed):
         lab.engine.apply_restore(plan)

@@ -298,7 +298,7 @@ async def test_failed_safety_checkpoint_means_nothing_is_restored(home: Path, ap
     full = False
 
     def before_git(arguments: Sequence[str]) -> None:
-        if full and "fast-import" in arguments:
+        if full and "update-ref" in arguments:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def make(home: str, user_home: str) -> Engine:
