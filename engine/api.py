@@ -164,6 +164,10 @@ class Engine:
             return str(error)
         return None
 
+    def unheard(self, workspace: Workspace) -> str | None:
+        """Return why changes in a workspace have to be looked for, which takes longer; ``None`` if they are heard."""
+        return self._feed.hindrance(workspace.root)
+
     # --- tools
 
     def read_file(self, call: ToolCall, path: str, lines: Lines = Lines()) -> ToolResult:  # noqa: B008 - a frozen value

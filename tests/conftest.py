@@ -54,8 +54,19 @@ skips: list[str] = []
 told: list[str] = []
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the engine look for changes instead of hearing of them, which has to give the same."""
+    parser.addoption(
+        "--change-feed", choices=("on", "off"), default="on", help="off: engines only walk"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Clean the process before anything is collected: modules and wide fixtures see it too."""
+    if config.getoption("--change-feed") == "off":
+        from engine.api import Engine
+
+        Engine.__init__.__kwdefaults__["change_feed"] = False
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a run under nohup would hand on that it is ignored
     for name in [*os.environ]:
         if name.startswith(FOREIGN_PREFIXES) or name in FOREIGN or name.lower() in FOREIGN:

@@ -71,6 +71,29 @@ class Feed:
             self._feeds[workspace.hash] = feed
             return feed
 
+    def hindrance(self, root: str) -> str | None:
+        """Return why changes below a directory cannot be listened to, as far as that is known without trying."""
+        try:
+            self.judged_ground(root)
+            self.make_watcher().close()
+        except WatchingImpossible as refusal:
+            return refusal.why
+        return None
+
+    def judged_ground(self, root: str) -> Ground:
+        """Return what a directory stands on.
+
+        Raises:
+            WatchingImpossible: not everything that happens there would be heard of.
+        """
+        ground = self.ground(root)
+        if ground is None:
+            raise WatchingImpossible("the system does not say what it is mounted on")
+        silent = ground.kinds - STRICT_KINDS
+        if silent:
+            raise WatchingImpossible(f"not all changes on {', '.join(sorted(silent))} would be heard of")
+        return ground
+
     def close(self) -> None:
         """Watch nothing any more, for good."""
         with self.lock:
@@ -232,20 +255,11 @@ class WorkspaceFeed:
         if again or not self._feed.enabled:
             return
         try:
-            self._ground = self._judged_ground()
+            self._ground = self._feed.judged_ground(self._root)
             self._feed.make_room(self, 0)
             self._watches = Watches(self._feed.make_watcher())
         except WatchingImpossible as refusal:
             self._say(refusal.why)
-
-    def _judged_ground(self) -> Ground:
-        ground = self._feed.ground(self._root)
-        if ground is None:
-            raise WatchingImpossible("the system does not say what it is mounted on")
-        silent = ground.kinds - STRICT_KINDS
-        if silent:
-            raise WatchingImpossible(f"not all changes on {', '.join(sorted(silent))} would be heard of")
-        return ground
 
     def _remember(self, heard: Heard) -> None:
         """Keep the files touched last: one that is mapped is changed without a sound."""

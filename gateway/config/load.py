@@ -16,7 +16,7 @@ from gateway.config.yaml_file import Source
 from gateway.home import Home
 
 COMMAND_LINE = "the command line"
-OF_THE_STORE = frozenset({"max_total_size_mb", "min_interval_hours"})
+OF_THE_STORE = frozenset({"max_total_size_mb", "min_interval_hours", "change_feed"})
 """Checkpoint keys that no workspace can have for itself."""
 _SPEAKABLE = frozenset(
     {

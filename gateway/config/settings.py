@@ -52,6 +52,10 @@ class Checkpoints(Section):
     large_checkpoint_mb: Amount = Field(
         default=256, description="A warning names the largest path when one checkpoint adds more than this."
     )
+    change_feed: bool = Field(
+        default=True,
+        description="Hear of changes from the system instead of looking at every file, where that can be trusted.",
+    )
     auto_prune: bool = Field(default=True, description="Whether the running gateway prunes by itself.")
     retention_days: Amount = Field(
         default=7, description="A workspace not touched for longer loses its checkpoints when pruning."

@@ -123,8 +123,15 @@ def _workspaces(patient: Patient) -> Iterator[Finding]:
         except EngineError as error:
             yield Finding(f"workspace {name}", Level.PROBLEM, str(error), f"Correct workspaces.{name}.path.")
             continue
-        yield Finding(f"workspace {name}", Level.OK, opened.root)
+        yield Finding(f"workspace {name}", Level.OK, opened.root + _unheard(patient, opened))
         yield from _damaged_checkpoints(patient, name, opened)
+
+
+def _unheard(patient: Patient, workspace: Workspace) -> str:
+    """Say why changes are not heard of, where they are to be."""
+    wanted = patient.configuration is None or patient.configuration.settings.checkpoints.change_feed
+    why = patient.engine.unheard(workspace) if wanted else None
+    return "" if why is None else f" (checkpoints look at every file: {why})"
 
 
 def _damaged_checkpoints(patient: Patient, name: str, workspace: Workspace) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from engine.model import Limits
+from gateway.app import make_engine
 from gateway.config import ConfigInvalid, Configuration, load_configuration
 from gateway.home import Home, HomeUnusable
 
@@ -43,6 +44,7 @@ def test_no_file_and_no_environment_give_the_documented_defaults(home):
         7,
         24,
     )
+    assert checkpoints.change_feed is True
     assert settings.approvals == "outside"
     assert settings.agent.kind == "direct"
     assert settings.default_workspace is None
@@ -315,12 +317,20 @@ def test_delete_orphans_is_accepted_with_a_warning_and_no_effect(home):
     ]
 
 
-def test_what_holds_for_the_whole_store_has_no_effect_in_a_workspace_and_is_said(home):
-    configuration = load(home, "workspaces: {a: {path: /x, checkpoints: {max_total_size_mb: 5, enabled: true}}}")
+@pytest.mark.parametrize(("key", "value"), [("max_total_size_mb", "5"), ("change_feed", "false")])
+def test_what_holds_for_the_whole_store_has_no_effect_in_a_workspace_and_is_said(home, key, value):
+    configuration = load(home, f"workspaces: {{a: {{path: /x, checkpoints: {{{key}: {value}, enabled: true}}}}}}")
 
     assert [warning.split(": ", 1)[1] for warning in configuration.warnings] == [
-        "workspaces.a.checkpoints.max_total_size_mb has no effect: it holds for the whole store"
+        f"workspaces.a.checkpoints.{key} has no effect: it holds for the whole store"
     ]
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_engine_listens_for_changes_unless_it_is_told_not_to(home, wanted):
+    configuration = load(home, "", {"TAKEBACK_CHECKPOINTS__CHANGE_FEED": str(wanted)})
+
+    assert make_engine(configuration)._feed.enabled is wanted
 
 
 def test_a_workspace_overrides_only_the_keys_it_names(home):

@@ -10,9 +10,11 @@ import subprocess
 import pytest
 
 from engine.api import Engine
+from engine.host.watching import WatchingImpossible
 from gateway.cli.exits import Exit
 from gateway.home import Home
 from gateway.installation.credentials import SLACK_SCOPES
+from gateway.installation.examination import examine
 from gateway.installation.findings import Finding, Level, Patient
 from gateway.installation.surroundings import CHECKS, UNITS
 from tests.gateway.cli.platform_server import SLACK_APP, SLACK_BOT, TELEGRAM
@@ -180,6 +182,22 @@ def test_a_running_service_is_asked_how_it_is(gateway):
 
     assert present["level"] == "ok"
     assert present["detail"].startswith("ready at http://127.0.0.1:")
+
+
+@pytest.mark.parametrize(("wanted", "said"), [("true", True), ("false", False)])
+def test_a_workspace_whose_changes_cannot_be_heard_is_named_with_the_reason(tmp_path, workspace, wanted, said):
+    def refuse():
+        raise WatchingImpossible("the machine's limit of watchers is reached")
+
+    home = Home(str(tmp_path / "home"))
+    engine = Engine(home.checkpoints, user_home=str(tmp_path), search_path=os.environ["PATH"])
+    engine._feed.make_watcher = refuse
+    environment = {"TAKEBACK_WORKSPACES__APP__PATH": str(workspace), "TAKEBACK_CHECKPOINTS__CHANGE_FEED": wanted}
+
+    found = {finding.name: finding for finding in examine(home, environment, engine)}
+
+    assert found["workspace app"].level is Level.OK
+    assert ("limit of watchers" in found["workspace app"].detail) is said
 
 
 def test_an_installed_unit_that_is_not_this_versions_is_a_warning(tmp_path):
