@@ -20,6 +20,7 @@ from gateway.offload import Offload
 from gateway.operation.measures import Note, Pruned, RowsExpired, StoreMeasured, Ticked, unnoted
 from gateway.state.errors import StateError
 from gateway.state.memory import Memory
+from gateway.turns.enclosures import Enclosures
 
 if TYPE_CHECKING:
     from engine.api import PrunePolicy, PruneReport
@@ -100,6 +101,7 @@ class Housekeeping:
             "buttons": self._memory.buttons.expire,
             "sessions": lambda: self._memory.sessions.end_idle(self._tidying.idle),
             "outputs": self._offload.expire_outputs,
+            "sent_files": Enclosures(self._memory, self._offload).expire,
         }
 
     async def _part(self, current: _Pass, failure: str, work: Awaitable[None]) -> None:

@@ -5,14 +5,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import anyio
 import pytest
 
-from adapters.contract import Place
+from adapters.contract import Attachment, Place
 from engine.api import Engine, PrunePolicy
 from engine.host.locks import hold
-from engine.model import Workspace
+from engine.model import ToolCall, TurnRef, Workspace
 from gateway.app import make_prune_policy
 from gateway.config.settings import Checkpoints, Settings
 from gateway.config.settings import Workspace as Configured
@@ -20,7 +21,9 @@ from gateway.offload import Offload
 from gateway.operation.housekeeping import Housekeeping, Tidying
 from gateway.operation.measures import Measure, Pruned, RowsExpired, StoreMeasured, Ticked
 from gateway.state.memory import Memory, open_memory
+from gateway.state.sent import KEPT
 from gateway.state.turns import TurnState
+from gateway.turns.enclosures import Enclosures
 from tests.gateway.state.kit import HERE, THERE, MovedClock, message
 
 
@@ -154,6 +157,26 @@ async def test_a_cap_out_of_reach_is_logged_with_what_holds_the_space(memory, en
     assert line.getMessage() == "tidied"
     assert line.over_cap_bytes == (await Offload(engine).store_status()).store_bytes - 100
     assert line.failures == 0
+
+
+async def test_what_people_sent_goes_when_its_time_is_over(memory, engine, workspace, clock):
+    session = await memory.sessions.start(HERE, workspace="p", root=workspace.root)
+    turn = await memory.turns.begin(session.id, "look")
+    await memory.turns.finish(turn.id, TurnState.DONE)
+    offload = Offload(engine)
+    call = ToolCall(workspace, TurnRef("chat", "session", str(turn.id)), guarded=False, operation="keeping")
+    await Enclosures(memory, offload).keep(turn, call, [Attachment("notes.txt", b"mine")])
+    kept = Path(workspace.root) / offload.sent_path(f"{turn.id}-notes.txt")
+    keeper = housekeeping(memory, engine, [])
+    await keeper.tick()
+    assert kept.exists()
+    (kept.parent / "own.txt").write_text("a person's own")
+
+    clock.advance(KEPT + timedelta(hours=1))
+    await keeper.tick()
+
+    assert [path.name for path in kept.parent.iterdir()] == ["own.txt"]
+    assert await memory.sent.old() == {}
 
 
 async def test_an_idle_session_ends_with_its_baseline_and_the_next_message_begins_another(
