@@ -34,7 +34,7 @@ def find_differences(
         return []
     try:
         changes = _changes(store, workspace, target.tree, captured.tree)
-        manifest, now_manifest = _manifests(reader, captured, changes)
+        manifest, now_manifest = _manifests(store, workspace, reader, captured, changes)
         found = dict(_from_trees(changes, manifest))
         if manifest != now_manifest:
             found |= dict(_from_manifests(reader, target, captured, manifest, now_manifest, found))
@@ -65,7 +65,7 @@ def read_bare(reader: ObjectReader, tree: str) -> frozenset[str]:
     Raises:
         StoreDamaged: the checkpoint cannot be read.
     """
-    return _read_manifest(reader, tree).bare
+    return _read_manifest(reader, tree)[1].bare
 
 
 def below_directories(rows: Rows, differences: Iterable[Difference]) -> frozenset[str]:
@@ -75,20 +75,26 @@ def below_directories(rows: Rows, differences: Iterable[Difference]) -> frozense
     return frozenset(below for path in outermost for below in rows.iter_below(path))
 
 
-def _manifests(reader: ObjectReader, captured: Captured, changes: Iterable[TreeChange]) -> tuple[Manifest, Manifest]:
+def _manifests(
+    store: Store, workspace: Workspace, reader: ObjectReader, captured: Captured, changes: Iterable[TreeChange]
+) -> tuple[Manifest, Manifest]:
     change = next((change for change in changes if change.path == MODES_PATH), None)
-    if change is None:
-        both = _read_manifest(reader, captured.tree)
-        return both, both
-    old, new = (reader.read(oid) if oid != _NO_OID else None for oid in (change.old_oid, change.new_oid))
-    return decode_modes(old), decode_modes(new)
+    if change is not None:
+        old, new = (reader.read(oid) if oid != _NO_OID else None for oid in (change.old_oid, change.new_oid))
+        return decode_modes(old), decode_modes(new)
+    known = store.remembered(workspace)
+    index = store.index(workspace)
+    if known.manifest is None or index.base_tree != captured.tree or known.manifest[0] != index.modes_oid:
+        known.manifest = _read_manifest(reader, captured.tree)
+    return known.manifest[1], known.manifest[1]
 
 
-def _read_manifest(reader: ObjectReader, tree: str) -> Manifest:
+def _read_manifest(reader: ObjectReader, tree: str) -> tuple[str, Manifest]:
+    """Return the manifest of a tree and its id."""
     found = find_entries(reader, tree, [MODES_PATH]).get(MODES_PATH)
     if found is None:
         raise StoreDamaged(f"object {tree}:{MODES_PATH} is missing")
-    return decode_modes(reader.read(found[1]))
+    return found[1], decode_modes(reader.read(found[1]))
 
 
 def _from_trees(changes: Iterable[TreeChange], manifest: Manifest) -> Iterator[tuple[str, Entry | None]]:

@@ -40,7 +40,7 @@ class Remembered:
     ``broken`` are the names of checkpoints that the last list had to leave out, because their commits are gone.
     ``tracked`` is what the user's repository tracks, ``seen`` what the last look found.
     ``proved`` says that this process has seen the store give back what the base holds. ``compared`` are two trees with
-    the changes between them, as a plan found them last.
+    the changes between them, as a plan found them last, ``manifest`` what git's trees cannot say of one, by its id.
     """
 
     index: Index | None = None
@@ -55,6 +55,7 @@ class Remembered:
     broken: tuple[str, ...] = ()
     proved: bool = False
     compared: tuple[tuple[str, str], tuple[TreeChange, ...]] | None = None
+    manifest: tuple[str, Any] | None = None
 
 
 @dataclass(slots=True)

@@ -84,6 +84,8 @@ def test_git_processes_where_everything_is_packed(lab: Lab, meter: Meter) -> Non
     assert meter.take() == []
     plan = lab.plan(2)
     assert meter.take() == ["cat-file", "diff-tree", "cat-file"]  # the first of them for the commit that is built upon
+    lab.plan(2)
+    assert meter.take() == []
     report = lab.engine.apply_restore(plan)
     # One says that the contents are there, the other reads all that is proved and all that is put back.
     assert meter.take() == ["cat-file", "cat-file", "update-ref"]
