@@ -14,7 +14,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0, help="how long")
     parser.add_argument("--seed", type=int, default=1, help="what decides who is killed when")
     parser.add_argument("--workspaces", type=int, default=20, help="how many")
-    parser.add_argument("--cap-mb", type=float, default=16, help="checkpoints.max_total_size_mb")
+    parser.add_argument("--cap-mb", type=float, default=25, help="checkpoints.max_total_size_mb")
     parser.add_argument("--noise-kb", type=int, default=300, help="how large a file is that a command writes")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="soak-") as base:

@@ -122,8 +122,8 @@ class Gateway(Client):
             [
                 f"/write notes.md\n{number}\n",
                 f"/write src/part-{number % 7}.py\nvalue = {number}\n",
-                f"$ head -c {self.town.noise_bytes} /dev/urandom > noise-{number % 3}.bin",
-                f"$ rm -f noise-*.bin && echo {number} > notes.md",
+                *[f"$ head -c {self.town.noise_bytes} /dev/urandom > noise.bin"] * 5,
+                f"$ rm -f noise.bin && echo {number} > notes.md",
                 "/rollback 1",
                 "/undo",
                 "/new",
