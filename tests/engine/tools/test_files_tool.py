@@ -9,6 +9,7 @@ import pytest
 from engine.errors import ToolRefused
 from engine.host.files import Tree
 from engine.host.paths import PathUnsafe
+from engine.model import Lines
 from engine.tools.edits import FileEdit, apply_edits
 from engine.tools.files import LIST_LIMIT, READ_LIMIT_BYTES, ReadResult, prepare_write, read_file
 
@@ -205,3 +206,51 @@ def test_a_directory_is_never_overwritten(root: Path) -> None:
         write(root, "d", b"x")
     with pytest.raises(ToolRefused, match="workspace itself"):
         write(root, "", b"x")
+
+
+# Lines
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (Lines(2, 3), "two\nthree\n[lines 2 to 3]\n"),
+        (Lines(last=1), "one\n[lines 1 to 1]\n"),
+        (Lines(3), "three\nfour\n[lines 3 to 4, the end of the file]\n"),
+        (Lines(4, 9), "four\n[lines 4 to 4, the end of the file]\n"),
+    ],
+)
+def test_some_lines_are_read_and_it_is_said_which(root: Path, lines: Lines, text: str) -> None:
+    (root / "file").write_text("one\ntwo\nthree\nfour")
+
+    with Tree.open(str(root)) as tree:
+        assert read_file(tree, "file", lines).text == text
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"), [(Lines(5), "has only 4 lines"), (Lines(3, 2), "has no lines 3 to 2"), (Lines(0), "from 1")]
+)
+def test_lines_that_are_not_there_are_refused(root: Path, lines: Lines, says: str) -> None:
+    (root / "file").write_text("one\ntwo\nthree\nfour\n")
+
+    with Tree.open(str(root)) as tree, pytest.raises(ToolRefused, match=says):
+        read_file(tree, "file", lines)
+
+
+def test_lines_past_the_limit_are_left_for_the_next_time(root: Path) -> None:
+    (root / "file").write_text("12345\n" * 4 + "x" * 50)
+
+    with Tree.open(str(root)) as tree:
+        assert read_file(tree, "file", Lines(2), limit_bytes=12).text == (
+            "12345\n12345\n[lines 2 to 3; cut: ask for line 4 and what follows]\n"
+        )
+        assert read_file(tree, "file", Lines(5), limit_bytes=12).text == (
+            "xxxxxxxxxxxx\n[line 5, cut: its first 12 bytes are shown]\n"
+        )
+
+
+def test_a_binary_file_has_no_lines(root: Path) -> None:
+    (root / "image").write_bytes(b"a\nb\n\0")
+
+    with Tree.open(str(root)) as tree:
+        assert "binary" in read_file(tree, "image", Lines(1, 1)).text

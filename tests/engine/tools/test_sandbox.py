@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.backends.base import Executed
+from engine.backends.base import Executed, StopSignal
+from engine.checkpoints.finding import Finding
 from engine.errors import ToolRefused
-from engine.host.files import ContentChanged
+from engine.host.files import ContentChanged, Tree
+from engine.host.git import Git
 from engine.host.paths import PathUnsafe
+from engine.model import Lines, Wanted
 from engine.tools.edits import FileEdit, FileRemoval, apply_edits
 from engine.tools.files import prepare_write, read_file
 from engine.tools.patch import prepare_patch
@@ -247,3 +250,41 @@ def test_a_full_disk_leaves_the_old_file(tree: SandboxTree, box: Busybox, work: 
         apply_edits(tree, [edit])
     assert (work / "file").read_text() == "old"
     assert os.listdir(work) == ["file"]
+
+
+def test_looking_round_takes_few_calls_and_finds_what_the_host_does(
+    tree: SandboxTree, box: Busybox, work: Path, tmp_path: Path
+) -> None:
+    (work / ".gitignore").write_text("*.gen\n")
+    for path in ("src/a.py", "src/deep/b c.py", "src/x.gen", "node_modules/d.js", ".git/config", "*.py", "-n"):
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_text("one\nneedle\n")
+    for number in range(30):
+        (work / "src" / f"{number}.txt").write_text("nothing\n")
+    (work / ".env").write_text("needle\n")
+    (work / "image").write_bytes(b"needle\0")
+    (work / "way").symlink_to(tmp_path)
+    finding = Finding(Git(str(tmp_path / "store"), search_path="/nonexistent"), "/nonexistent")
+    wanted = Wanted("need.*e$")
+
+    with Tree.open(str(work)) as here:
+        listed = finding.list_files(here, "", ".", "*.py")
+        found = finding.search(here, "", ".", wanted, StopSignal())
+
+    assert finding.list_files(SandboxTree(box), "", ".", "*.py") == listed  # type: ignore[arg-type]
+    box.calls = 0
+    assert finding.search(tree, "", ".", wanted, StopSignal()) == found
+    assert box.calls <= 6
+    assert found.splitlines() == [
+        "*.py:2:needle",
+        "-n:2:needle",
+        "src/a.py:2:needle",
+        "src/deep/b c.py:2:needle",
+        "[files that look like secrets were not searched: .env]",
+    ]
+
+
+def test_lines_of_a_file_are_read_in_a_sandbox_too(tree: SandboxTree, work: Path) -> None:
+    (work / "text").write_text("one\ntwo\nthree\n")
+
+    assert read_file(tree, "text", Lines(2, 2)).text == "two\n[lines 2 to 2]\n"
