@@ -99,7 +99,7 @@ class Engine:
         file_fault: called before each operation that changes a workspace file (fault injection).
 
     ``upkeep`` looks after the store, ``outputs`` keeps whole outputs of commands, ``sent`` keeps files that people
-    send, ``claims`` keep whole turns apart.
+    send, ``claims`` keep whole turns apart, ``readings`` tell how far a long capture has come.
     """
 
     def __init__(  # noqa: PLR0913 - what it must not find out for itself
@@ -130,6 +130,7 @@ class Engine:
         self.upkeep = Keeper(self._store)
         self._backends = Backends(os.path.join(os.path.dirname(lock), "backends"), client_env or command_env)
         self.outputs = Outputs(os.path.join(os.path.dirname(lock), "outputs"))
+        self.readings = self._store.readings
         self.claims = Claims(os.path.join(os.path.dirname(lock), "writers"))
         self._toolbox = Toolbox(
             self._guard, user_home, command_env, self._backends, self.outputs, Finding(runner, search_path), file_fault

@@ -8,7 +8,7 @@ unseen. ``stop`` passes all queues.
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -129,6 +129,10 @@ class Offload:
     async def remove_sent(self, root: str, paths: Sequence[str]) -> None:
         """Remove files that were sent below a root."""
         await self._read(lambda: self._engine.sent.remove(root, paths))
+
+    def heard(self, workspace: Workspace, hear: Callable[[int, int], None]) -> AbstractContextManager[None]:
+        """Have it told in the reading thread how far the reading of a workspace has come, for the length of a block."""
+        return self._engine.readings.heard(workspace, hear)
 
     async def output(self, name: str) -> bytes:
         """Read the whole output of a command."""

@@ -7,7 +7,7 @@ memory at one time is bounded whatever the workspace holds.
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Self
 from engine.checkpoints.reading import Outcome, Outcomes, Sizes, hash_content, read_directory, read_files
 from engine.host.git import Git
 from engine.store.packing import PackEntry, PackWriter, pack_blob
+from engine.store.readings import OnReading
 from engine.store.soundness import find_known
 
 LEAST_FILES = 200
@@ -29,13 +30,6 @@ _THREADS = 2  # the least that any machine has; a third finds Python itself in i
 _BATCH_FILES = 128
 _BATCH_BYTES = 2 * 1024 * 1024
 _AHEAD = 4  # batches that are read or waiting to be taken
-
-OnReading = Callable[[int, int], None]
-"""Told from time to time, in the reading thread, how many files of how many have been read."""
-
-
-def unheard(_done: int, _total: int) -> None:
-    """Tell nobody."""
 
 
 @dataclass(slots=True)
@@ -72,7 +66,7 @@ class BulkReader:
         tell: told how far it has come.
     """
 
-    def __init__(self, git: Git, tell: OnReading = unheard) -> None:
+    def __init__(self, git: Git, tell: OnReading) -> None:
         self._git = git
         self._tell = tell
         self._pack: PackWriter | None = None

@@ -15,9 +15,10 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from engine.checkpoints.bulk import BulkReader, OnReading, unheard
+from engine.checkpoints.bulk import BulkReader
 from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.looking import Look
 from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
@@ -90,7 +91,6 @@ def capture(
     *,
     feed: WorkspaceFeed | None = None,
     anew: bool = False,
-    on_reading: OnReading = unheard,
 ) -> Captured:
     """Capture a workspace; the caller holds ``store.use``.
 
@@ -101,7 +101,6 @@ def capture(
         forced: files a tool named, captured even where rules hide them.
         feed: what tells of changes, so that only what was touched is looked at.
         anew: look at everything, whatever the feed says.
-        on_reading: told how far the reading of many files has come.
 
     Raises:
         CaptureFailed: it cannot be read, is too large, or would not keep still.
@@ -111,7 +110,7 @@ def capture(
     before = _proved_base(store, workspace)
     named = frozenset(forced)
     for _attempt in range(_ATTEMPTS):
-        with BulkReader(store.git, on_reading) as reader:
+        with BulkReader(store.git, partial(store.readings.tell, workspace)) as reader:
             look = Look(store, workspace, before, own, named, feed=feed, anew=anew, read=reader.read)
             try:
                 scan = look.scan()

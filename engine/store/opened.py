@@ -17,6 +17,7 @@ from engine.store.index import Index, load_index, save_index
 from engine.store.layout import REF_ROOT, Layout
 from engine.store.ledger import Ledger, Reading, read_on
 from engine.store.objects import TreeChange
+from engine.store.readings import Readings
 from engine.store.stamps import Stamp, file_stamp
 from engine.store.torn import find_torn
 
@@ -62,7 +63,8 @@ class Remembered:
 class Store:
     """One store; thread-safe through its locks: whoever reads or writes a workspace's files holds `use`.
 
-    ``lock_wait_s`` bounds every wait for a lock; ``commits`` is what is known of the commits in it.
+    ``lock_wait_s`` bounds every wait for a lock; ``commits`` is what is known of the commits in it;
+    ``readings`` are told how far the reading of many files has come.
     """
 
     layout: Layout
@@ -70,6 +72,7 @@ class Store:
     lock_path: str
     lock_wait_s: float = 10.0
     commits: Commits = field(init=False)
+    readings: Readings = field(default_factory=Readings)
     _remembered: dict[str, Remembered] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

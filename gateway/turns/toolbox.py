@@ -4,7 +4,6 @@ What a person has to be asked about waits for the answer first; a call that is n
 the agent is told why. A call that a stop overtakes is recorded all the same; no call begins once the turn has ended.
 """
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -21,12 +20,10 @@ from gateway.render import one_line
 from gateway.state.messages import Messages
 from gateway.state.patience import until_stored
 from gateway.turns.approvals import Gate
+from gateway.turns.showing import SHOWN_CHARACTERS, Latest, Output, Reading
 
 RECORDED_CHARACTERS = 100_000
 """How much of one argument or result is kept; the files themselves are in the checkpoints."""
-
-SHOWN_CHARACTERS = 120
-"""How much of a call, and of the last line it wrote, progress shows."""
 
 
 READING = frozenset({"read_file", "list_files", "search"})
@@ -103,7 +100,7 @@ class Toolbox:
 
     async def terminal(self, command: str, *, whole_output: bool = False) -> ToolResult:
         """Run a command; its output goes to the chat's progress while it runs."""
-        output = _Output(self._show, _title("terminal", {"command": command}))
+        output = Output(Latest(self._show, _title("terminal", {"command": command})))
         return await self._run(
             "terminal",
             {"command": command},
@@ -157,8 +154,10 @@ class Toolbox:
         kept = {name: _bounded(value) for name, value in arguments.items()}
         message_id = await self._messages.begin_call(self._turn_id, tool, kept)
         try:
-            notes = await self._begin_session() if changes else ()
-            result = await work()
+            reading = Reading(Latest(self._show, _title(tool, arguments)))
+            with self._offload.heard(self.call.workspace, reading.hear):
+                notes = await self._begin_session() if changes else ()
+                result = await work()
         except Exception as error:
             said = str(error) if isinstance(error, EngineError) else type(error).__name__
             await until_stored(lambda: self._messages.finish_call(message_id, said, ok=False))
@@ -185,31 +184,6 @@ class Toolbox:
         except EngineError as error:
             return (f"/diff session will not cover what follows: {error}",)
         return ()
-
-
-class _Output:
-    """Takes a command's output in its thread and shows the last line of it in the event loop."""
-
-    def __init__(self, show: Callable[[str], None], title: str) -> None:
-        self._show = show
-        self._title = title
-        self._loop = asyncio.get_running_loop()
-        self._latest = ""
-        self._pending = False
-
-    def feed(self, text: str) -> None:
-        """Take some output; called in the tool's thread."""
-        line = text.rstrip().rpartition("\n")[2]
-        if line:
-            self._latest = line[: 4 * SHOWN_CHARACTERS]
-            if not self._pending:
-                # One call into the loop is under way at a time, however fast the output comes.
-                self._pending = True
-                self._loop.call_soon_threadsafe(self._tell)
-
-    def _tell(self) -> None:
-        self._pending = False
-        self._show(f"{self._title}\n{one_line(self._latest, SHOWN_CHARACTERS)}")
 
 
 async def _refused(words: str) -> ToolResult:

@@ -236,3 +236,20 @@ def test_gap_among_many_files_is_noted(lab: Lab) -> None:
     lab.engine.checkpoint(lab.workspace, "first")
 
     assert [(gap.path, gap.reason) for gap in lab.checkpoints()[0].gaps] == [("large", GapReason.TOO_LARGE)]
+
+
+def test_who_wants_hears_how_far_the_reading_of_many_files_is(lab: Lab) -> None:
+    fill(lab, 5 * LEAST_FILES)
+    heard: list[tuple[int, int]] = []
+
+    with lab.engine.readings.heard(lab.workspace, lambda done, total: heard.append((done, total))):
+        lab.engine.checkpoint(lab.workspace, "first")
+        lab.edit("one more", "few\n")
+        lab.engine.checkpoint(lab.workspace, "second")
+    fill(lab, named="more")
+    lab.engine.checkpoint(lab.workspace, "third")
+
+    assert heard[0] == (0, 5 * LEAST_FILES)
+    assert heard[-1] == (5 * LEAST_FILES, 5 * LEAST_FILES)
+    assert heard == sorted(heard)
+    assert len(heard) > 3
