@@ -8,11 +8,12 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from engine.checkpoints.capture import Captured, decode_message, write_commit
+from engine.checkpoints.capture import Captured, decode_message, encode_message
 from engine.checkpoints.diff import compare
 from engine.errors import StoreDamaged
 from engine.host import durable
 from engine.model import DiffResult, Workspace, session_hash
+from engine.store.commits import write_commit
 from engine.store.opened import Store
 from engine.store.quarantine import names_below
 from engine.store.refs import RefRecord, find_ref, list_names, session_ref, update_refs
@@ -41,7 +42,9 @@ def record_baseline(store: Store, workspace: Workspace, session: str, captured: 
     if any(torn == name for torn, _content in find_torn(store.layout, os.path.dirname(name))):
         durable.remove(os.path.join(store.layout.store, name))  # git would not write over it
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    write_commit(store, [name], "baseline, recorded anew", {_RENEWED: now}, captured.tree, int(time.time()))
+    message = encode_message("baseline, recorded anew", {_RENEWED: now})
+    commit = write_commit(store.git, captured.tree, message, int(time.time()))
+    update_refs(store.git, set_to=[(name, commit)])
 
 
 def _is_damaged(store: Store, name: str) -> bool:

@@ -133,12 +133,6 @@ def look(store: Store, workspace: Workspace, own: frozenset[tuple[int, int]], fo
     return Look(store, workspace, _trusted_base(store, workspace), own, frozenset(forced)).scan()
 
 
-def write_commit(store: Store, refs: Sequence[str], subject: str, meta: dict[str, Any], tree: str, at_s: int) -> str:
-    """Write a commit of an existing tree and name it; return its id."""
-    with open_writer(store.git) as writer:
-        return writer.commit(refs, encode_message(subject, meta), at_s, CommitContent(tree))[0]
-
-
 def encode_message(subject: str, meta: dict[str, Any]) -> bytes:
     """Return a commit message: a line for people, then the facts as JSON."""
     return f"{subject}\n\n{json.dumps(meta, indent=1)}\n".encode("utf-8", "backslashreplace")
