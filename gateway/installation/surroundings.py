@@ -15,6 +15,7 @@ import anyio
 
 import gateway
 from gateway.config import Backend
+from gateway.config.providers import missing_key, problem_of
 from gateway.installation.credentials import (
     SLACK_MANIFEST,
     PlatformUnreachable,
@@ -132,6 +133,23 @@ def _program(backend: Backend) -> str | None:
     return "ssh" if backend.kind == "ssh" else None
 
 
+def _models(patient: Patient) -> Iterator[Finding]:
+    configuration = patient.configuration
+    if configuration is None:
+        return
+    settings = configuration.settings
+    agents = [settings.agent, *(settings.agent_of(name) for name in settings.workspaces)]
+    choices = {choice.model: choice for agent in agents if agent.kind == "model" for choice in agent.choices().values()}
+    for choice in choices.values():
+        name = f"model {choice.label}"
+        if (problem := problem_of(choice)) is not None:
+            yield Finding(name, Level.PROBLEM, problem, "Install what it says, or correct agent in config.yaml.")
+        elif (lacks := missing_key(choice, configuration.model_keys)) is not None:
+            yield Finding(name, Level.PROBLEM, lacks, "Set it where the gateway is started, and start it again.")
+        else:
+            yield Finding(name, Level.OK, choice.shown)
+
+
 def _units(patient: Patient) -> Iterator[Finding]:
     """Compare what is installed with what belongs to this version; where there is no checkout, nothing is known."""
     own = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(gateway.__file__))), "deploy", "systemd")
@@ -180,5 +198,5 @@ def _checks(error: urllib.error.HTTPError) -> dict[str, str]:
     return checks if isinstance(checks, dict) else {"its address": f"something else answers there ({error.code})"}
 
 
-CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (_clock, _tokens, _backends, _units, _service)
+CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (_clock, _tokens, _backends, _models, _units, _service)
 """Every check, in the order of the report."""

@@ -6,6 +6,7 @@ import shutil
 import socket
 import sqlite3
 import subprocess
+import sys
 
 import pytest
 
@@ -215,3 +216,30 @@ def test_an_installed_unit_that_is_not_this_versions_is_a_warning(tmp_path):
     assert "systemctl edit takeback.service" in found["unit takeback.service"].remedy
     assert found["unit takeback-prune.service"].level is Level.OK
     assert "unit takeback-prune.timer" not in found
+
+
+MODELS = {
+    "TAKEBACK_AGENT__KIND": "model",
+    "TAKEBACK_AGENT__MODEL": "openai:gpt-5",
+    "TAKEBACK_AGENT__MODELS": '{"local": {"model": "openai:qwen3", "base_url": "http://127.0.0.1:9/v1"}}',
+}
+
+
+def test_a_model_without_its_key_is_a_problem_and_one_with_its_own_server_is_not(gateway):
+    code, named = findings(gateway, **MODELS)
+
+    assert code == Exit.ERROR
+    assert named["model default"][0]["detail"].startswith("default has no key; set OPENAI_API_KEY, or agent.api_key")
+    assert named["model local"][0]["level"] == "ok"
+
+
+def test_a_model_whose_library_is_missing_is_a_problem_with_the_command_that_installs_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+    home = Home(str(tmp_path / "home"))
+    home.ensure()
+
+    engine = Engine(home.checkpoints, user_home=str(tmp_path), search_path=os.environ["PATH"])
+    found = {finding.name: finding for finding in examine(home, MODELS, engine)}
+
+    assert found["model default"].level is Level.PROBLEM
+    assert "pip install 'takeback[openai]'" in found["model default"].detail
