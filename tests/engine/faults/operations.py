@@ -39,9 +39,9 @@ OPERATIONS = {
     "a restore of everything": Operation(
         scenes.change_and_plan_all, scenes.apply_plan, proofs.finished, proofs.restore_all, 73, 91
     ),
-    "a restore undone": Operation(scenes.restored_and_planned, scenes.apply_plan, proofs.finished, proofs.undo, 60, 75),
+    "a restore undone": Operation(scenes.restored_and_planned, scenes.apply_plan, proofs.finished, proofs.undo, 60, 72),
     "a restore finished after a kill": Operation(
-        scenes.broken_off, scenes.finish, proofs.finished_from_the_middle, proofs.restore_from_the_middle, 49, 55
+        scenes.broken_off, scenes.finish, proofs.finished_from_the_middle, proofs.restore_from_the_middle, 46, 46
     ),
     "a prune": Operation(scenes.several_turns, scenes.prune, proofs.prune_again, proofs.prune, 19, 28),
 }
