@@ -390,6 +390,37 @@ def test_file_that_appears_where_the_way_was_just_made_free_is_kept(
     assert snapshot(bench.root) == {"it": ("file", 0o644, b"by hand, just now\n")}
 
 
+@pytest.mark.parametrize(
+    ("now", "then", "step"),
+    [
+        ("nothing", "file", "install"),
+        ("directory", "file", "install"),
+        ("file", "directory", "mkdir"),
+        ("file", None, "unlink"),
+        ("directory", "closed directory", "chmod"),
+    ],
+)
+def test_parent_that_is_swapped_for_a_link_during_a_step_fails_that_path_alone(
+    bench: Bench, tmp_path: Path, now: str, then: str | None, step: str
+) -> None:
+    standing = None if now == "nothing" else bench.put("p/it", *KINDS[now])
+    (bench.root / "p").mkdir(exist_ok=True)
+    (tmp_path / "outside").mkdir()
+
+    def swap() -> None:
+        (bench.root / "p").rename(bench.root / "moved")
+        (bench.root / "p").symlink_to(tmp_path / "outside")
+
+    bench.at(step, "p/it", swap)
+    item = deleted("p/it", standing) if then is None else restored("p/it", standing, KINDS[then][0])
+
+    outcome = bench.apply(item, restored("z", None, file(ONE)))
+
+    assert [done.path for done in outcome.done] == ["z"]
+    assert [note.path for note in outcome.failed] == ["p/it"]
+    assert os.listdir(tmp_path / "outside") == []
+
+
 # --- what fails half-way
 
 
