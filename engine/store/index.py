@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 from engine.model import Entry, EntryKind
+from engine.store.layout import SIEVE_SUFFIX
 from engine.store.modes import Modes
 from engine.store.rows import Draft, Row, Rows
 
@@ -80,8 +81,8 @@ def _replace(path: str, index: Index) -> None:
 
 
 def drop_index(path: str) -> None:
-    """Forget an index."""
-    for suffix in ("", "-journal"):
+    """Forget an index, and the sieve that was made of it."""
+    for suffix in ("", "-journal", SIEVE_SUFFIX):
         try:
             os.unlink(path + suffix)
         except FileNotFoundError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from engine.host.durable import write_bytes
 
+SIEVE_SUFFIX = ".sieve"
 REF_ROOT = "refs/takeback"
 RESERVED = ".takeback"  # in a checkpoint's tree: what git's trees cannot say; in a workspace: never captured
 
@@ -26,6 +27,7 @@ _CONFIG = b"""[core]
 \twriteBitmaps = false
 [pack]
 \tthreads = 2
+\tcompression = 6
 """
 _ATTRIBUTES = b"* -text -eol -ident -filter -working-tree-encoding\n"
 _EXCLUDE = b"# What is source is decided by Takeback itself; git never looks at a workspace.\n"
@@ -69,7 +71,7 @@ class Layout:
 
     def sieve(self, workspace_hash: str) -> str:
         """The stat data of a workspace's files as git compares them."""
-        return os.path.join(self.store, "indexes", f"{workspace_hash}.sieve")
+        return os.path.join(self.store, "indexes", f"{workspace_hash}{SIEVE_SUFFIX}")
 
     def ledger(self, workspace_hash: str) -> str:
         """The ledger of a workspace."""

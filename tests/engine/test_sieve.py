@@ -20,6 +20,7 @@ from engine.checkpoints.touched import Touched
 from engine.host.git import Git
 from engine.host.mounts import Ground
 from engine.model import Limits, Workspace
+from engine.store.index import drop_index
 from engine.store.layout import Layout
 from engine.store.opened import Store
 from engine.store.rows import Rows
@@ -450,6 +451,12 @@ def test_a_small_workspace_has_none(site: Site, monkeypatch: pytest.MonkeyPatch)
     site.walk()
 
     assert site.sift() is None
+
+
+def test_a_list_goes_with_its_workspaces_index(site: Site) -> None:
+    drop_index(site.store.layout.index(site.workspace.hash))
+
+    assert not site.list_path.exists()
 
 
 # --- beside the feed, and over time

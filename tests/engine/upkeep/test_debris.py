@@ -34,6 +34,7 @@ DEBRIS = [
     "store/objects/pack/tmp_rev_XYZ123",
     "store/objects/pack/.tmp-4711-pack-0123",
     "store/projects/.tmp-0123456789ab",
+    "store/indexes/.tmp-0123456789ab",
     "store/journal/.tmp-0123456789ab",
     ".tmp-0123456789ab",
     ".deleting-0123456789ab/store/HEAD",
