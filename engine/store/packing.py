@@ -1,14 +1,14 @@
 """Writing very many blobs at once: into a pack of their own with its index, without a process and with few syncs.
 
-Contents are compressed lightly and never as differences; the next prune that reclaims space does both. Until `install`
-the pack is a temporary file that git does not see and a prune sweeps.
+Contents are compressed lightly and whole; the next prune that reclaims space keeps what comes later as differences from
+them. Until `install` the pack is a temporary file that git does not see and a prune sweeps.
 
 Order that matters in a crash:
 
 1. the pack is complete and durable under a temporary name;
 2. its index is;
-3. the pack takes its name: without an index git passes over it;
-4. the index takes its name, from where on the blobs are in the store;
+3. the index takes its name: without its pack git passes over it, and its next gc sweeps it;
+4. the pack takes its name, from where on the blobs are in the store;
 5. both names are durable.
 
 The formats are gitformat-pack(5): pack version 2, index version 2.
@@ -144,8 +144,8 @@ class PackWriter:
         with durable.new_file(self._directory) as index:
             index.append(encode_index(sorted(self._written.values()), checksum))
             index.sync()
-            self._pack.name(f"pack-{checksum.hex()}.pack")
             index.name(f"pack-{checksum.hex()}.idx")
+            self._pack.name(f"pack-{checksum.hex()}.pack")
         durable.sync_directory(self._directory)
 
     @contextmanager

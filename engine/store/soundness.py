@@ -53,7 +53,9 @@ def _names(directory: str) -> set[str]:
 
 def _pack_indexes(git: Git) -> list[str]:
     directory = os.path.join(git.git_dir, "objects", "pack")
-    return [os.path.join(directory, name) for name in _names(directory) if name.endswith(".idx")]
+    names = _names(directory)
+    indexes = [name for name in names if name.endswith(".idx") and f"{name.removesuffix('.idx')}.pack" in names]
+    return [os.path.join(directory, name) for name in indexes]
 
 
 def _listed(path: str, oids: set[str]) -> set[str]:

@@ -15,6 +15,7 @@ from engine.errors import StorageFailed
 from engine.model import GapReason
 from engine.store.packing import PackWriter, encode_index, pack_blob
 from engine.store.rows import Row
+from engine.upkeep.retention import PrunePolicy
 from tests.engine.lab import Lab, snapshot
 
 LIMIT = 10 * 1024 * 1024
@@ -253,3 +254,41 @@ def test_who_wants_hears_how_far_the_reading_of_many_files_is(lab: Lab) -> None:
     assert heard[-1] == (5 * LEAST_FILES, 5 * LEAST_FILES)
     assert heard == sorted(heard)
     assert len(heard) > 3
+
+
+def test_index_whose_pack_was_never_named_is_no_holding_and_is_swept(lab: Lab) -> None:
+    fill(lab)
+    lab.engine.checkpoint(lab.workspace, "first")
+    pack = PackWriter(str(lab.store))
+    pack.add([pack_blob(blob_oid(b"new\n"), b"new\n")])
+    pack.install()
+    pack.close()
+    (added,) = [path for path in packs(lab) if blob_oid(b"new\n") in objects_in(path, lab.store)]
+    added.unlink()
+    index = added.with_suffix(".idx")
+    lab.edit("new", "new\n")
+
+    assert lab.engine.checkpoint(lab.workspace, "second").created
+
+    assert_sound(lab)
+    assert not lab.engine.upkeep.prune(PrunePolicy()).errors
+    assert not index.exists()
+    assert_sound(lab)
+
+
+def test_prune_keeps_later_versions_as_differences_from_what_was_packed_whole(lab: Lab) -> None:
+    fill(lab)
+    lines = [f"{number} {random.Random(number).random()}\n" for number in range(500)]
+    lab.edit("long", "".join(lines))
+    lab.engine.checkpoint(lab.workspace, "first")
+    lines[250] = "another line\n"
+    lab.edit("long", "".join(lines))
+    lab.engine.checkpoint(lab.workspace, "second")
+
+    report = lab.engine.upkeep.prune(PrunePolicy())
+
+    assert not report.errors
+    (pack,) = packs(lab)
+    sizes = [line.split() for line in git(lab.store, "verify-pack", "-v", str(pack)).splitlines() if " blob " in line]
+    assert any(len(fields) == 7 and int(fields[3]) < 200 for fields in sizes), "one of the two is a difference"
+    assert_sound(lab)

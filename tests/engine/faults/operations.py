@@ -29,7 +29,9 @@ class Operation:
 
 
 OPERATIONS = {
-    "the first checkpoint": Operation(scenes.fill, scenes.take_checkpoint, proofs.again, proofs.checkpoint, 60, 70),
+    "the first checkpoint, of many files": Operation(
+        scenes.fill_much, scenes.take_checkpoint, proofs.again, proofs.checkpoint, 75, 85
+    ),
     "a checkpoint that drops the oldest, in a neglected store": Operation(
         scenes.neglected, scenes.take_third_checkpoint, proofs.third_again, proofs.third_checkpoint, 35, 49
     ),

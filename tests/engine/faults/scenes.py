@@ -14,6 +14,7 @@ from typing import Any
 
 import engine.guard
 import engine.store.journal
+from engine.checkpoints.bulk import LEAST_FILES
 from engine.errors import EngineError
 from engine.model import CheckpointKind, Limits, RestorePlan, RestoreReport, ToolResult, Workspace
 from engine.upkeep.retention import PrunePolicy
@@ -185,6 +186,13 @@ def limited(lab: Lab) -> Workspace:
 def take_checkpoint(lab: Lab) -> None:
     """Take a checkpoint by hand."""
     lab.engine.checkpoint(lab.workspace, "the one")
+
+
+def fill_much(lab: Lab) -> None:
+    """Make a workspace whose first checkpoint goes into a pack of its own."""
+    fill(lab)
+    for number in range(LEAST_FILES):
+        lab.edit(f"many/{number}", f"{number}\n")
 
 
 def take_third_checkpoint(lab: Lab) -> None:
