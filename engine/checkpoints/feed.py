@@ -99,7 +99,7 @@ class Feed:
         with self.lock:
             self.enabled = False
             for feed in self._feeds.values():
-                feed.rest("it was closed")
+                feed.rest("")
             self._feeds.clear()
 
     def make_room(self, wanting: "WorkspaceFeed", watches: int) -> None:

@@ -28,7 +28,6 @@ _CONFIG = b"""[core]
 [pack]
 \tthreads = 2
 \tcompression = 6
-\tcompression = 6
 """
 _ATTRIBUTES = b"* -text -eol -ident -filter -working-tree-encoding\n"
 _EXCLUDE = b"# What is source is decided by Takeback itself; git never looks at a workspace.\n"

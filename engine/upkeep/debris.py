@@ -61,7 +61,7 @@ def _find(layout: Layout) -> Iterator[str]:
     yield from _matching(store, _LOCKS)
     yield from _matching(store, _CRASH)
     yield from _matching(store, _PARTIAL)
-    for name in ("projects", "info"):  # what an atomic write of ours had not yet renamed
+    for name in ("projects", "info", "indexes"):  # what an atomic write of ours had not yet renamed
         yield from _matching(os.path.join(store, name), _PARTIAL)
     yield from _matching(os.path.join(store, "journal"), re.compile(f"{re.escape(TEMPORARY_PREFIX)}.*"))
     for directory, _names, files in os.walk(os.path.join(store, "refs")):

@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,7 @@ class Site:
 
 def summary(scan: Scan) -> tuple[object, ...]:
     entries = {path: row.entry for path, row in scan.rows.items()}
-    return entries, [gap.path for gap in scan.gaps], list(scan.excluded)
+    return entries, [gap.path for gap in scan.gaps], set(scan.excluded)
 
 
 @pytest.fixture
@@ -332,7 +333,8 @@ def test_a_root_moved_with_a_directory_above_it_is_noticed(tmp_path: Path) -> No
 def test_a_fork_does_not_take_what_its_parent_is_to_hear(site: Site) -> None:
     site.look()
     site.write("three.txt", "changed")
-    child = os.fork()
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # a test's process may have threads
+        child = os.fork()
     if child == 0:
         os._exit(0 if site.own.take() is None else 1)
     _pid, status = os.waitpid(child, 0)

@@ -84,7 +84,7 @@ class Site:
 
 def summary(scan: Scan) -> tuple[object, ...]:
     entries = {path: row.entry for path, row in scan.rows.items()}
-    return entries, [gap.path for gap in scan.gaps], list(scan.excluded)
+    return entries, [gap.path for gap in scan.gaps], set(scan.excluded)
 
 
 def make_plain(site: Site) -> None:
