@@ -191,8 +191,9 @@ async def _refused(words: str) -> ToolResult:
 
 
 def _title(tool: str, arguments: Mapping[str, str]) -> str:
-    named = " in ".join(filter(None, (arguments.get("pattern"), arguments.get("path"))))
-    named = arguments.get("command") or named or _first_file(arguments.get("text", ""))
+    path = arguments.get("path", "").removeprefix("./")
+    where = " in ".join(filter(None, (arguments.get("pattern"), path if path != "." else "")))
+    named = arguments.get("command") or where or _first_file(arguments.get("text", ""))
     return one_line(f"{tool}: {named}" if named else tool, SHOWN_CHARACTERS)
 
 

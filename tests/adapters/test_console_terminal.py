@@ -152,6 +152,21 @@ async def test_ctrl_c_stops_the_running_turn_and_the_chat_goes_on(desk, converse
     assert "stopped at part 7" in desk.screen.shown()
 
 
+async def test_an_answer_is_seen_while_it_is_written_and_printed_once(desk, converse):
+    async def work(answering, inbound):
+        await answering.adapter.progress(inbound.place, "\nfirst\nthe second line \x1b[2J")
+        await desk.screen.shows("the second line \\x1b[2J")
+        await desk.screen.shows("answering")
+        await answering.say(inbound, "the whole answer")
+        desk.press(CTRL_D)
+
+    desk.press("work", ENTER)
+
+    await converse(desk.adapter, work=work)
+
+    assert desk.screen.shown().count("the whole answer") == 1
+
+
 async def test_ctrl_c_clears_the_line_and_says_how_to_end_when_nothing_runs(desk, converse):
     async def end(answering, inbound):
         desk.press(CTRL_D)

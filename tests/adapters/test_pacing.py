@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from adapters.contract import Place, SendFailed
-from adapters.pacing import Pacer
+from adapters.contract import Part, Place, SendFailed, Style
+from adapters.pacing import SAID_FROM_S, Pacer, Stopwatch, parts_of
 
 ONE = Place("paper", "1")
 TWO = Place("paper", "2")
@@ -174,3 +174,33 @@ async def test_progress_after_the_end_is_dropped(stage):
     await stage.pacer.show(ONE, "too late")
 
     assert stage.screens[ONE].done == []
+
+
+class Hands:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_what_lasts_is_told_its_time_and_the_next_thing_its_own():
+    hands = Hands()
+    watch = Stopwatch(hands)
+    assert watch.timed("make") == "make"
+    hands.now += SAID_FROM_S + 7.9
+    assert watch.timed("make") == "make · 12 s"
+    hands.now += 60
+    assert watch.timed("make") == "make · 1 min 12 s"
+    assert watch.timed("ls") == "ls"
+
+
+def test_what_came_of_it_is_shown_in_its_newest_part_and_so_is_an_answer():
+    def shown(text: str) -> list[Part]:
+        return parts_of(text, Stopwatch(), most_output=10, most_answer=20)
+
+    assert shown("make\nline 1\nline 2") == [Part("make"), Part("e 1\nline 2", Style.BLOCK)]
+    assert shown("\nmake it so") == [Part("make it so")]
+    assert shown("\nthis answer is longer than what is shown") == [Part("… than what is shown")]

@@ -2,8 +2,11 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from engine.model import Change, ChangeStats, Checkpoint, CheckpointKind, Entry, EntryKind, ToolResult
-from gateway.turns.receipts import receipt
+from gateway.agents.base import Usage
+from gateway.turns.receipts import receipt, without_receipt
 
 OLD, NEW = Entry(EntryKind.FILE, 0o644, "a" * 40), Entry(EntryKind.FILE, 0o644, "b" * 40)
 FOLDER = Entry(EntryKind.DIRECTORY, 0o755, None)
@@ -59,3 +62,27 @@ def test_changes_without_a_checkpoint_have_no_buttons() -> None:
     parts, buttons = receipt(57, [ToolResult(ok=True, text="", changes=(Change("a", None, NEW),))])
 
     assert ("".join(part.text for part in parts), buttons) == ("✎ 1 file: a (new)\n", ())
+
+
+@pytest.mark.parametrize(
+    ("usage", "line"),
+    [
+        (Usage(1, 12_345, 678, 0.01234), "Σ 1 request · 12,345 tokens in, 678 out · $0.0123\n"),
+        (Usage(3, 1, 2, 12.3456), "Σ 3 requests · 1 tokens in, 2 out · $12.35\n"),
+        (Usage(2, 0, 0), "Σ 2 requests · 0 tokens in, 0 out\n"),
+    ],
+)
+def test_what_a_turn_took_is_said_last(usage: Usage, line: str) -> None:
+    assert "".join(part.text for part in receipt(57, [], usage)[0]) == line
+    changed = result(Change("app.py", OLD, NEW), notes=("gap a",))
+    assert "".join(part.text for part in receipt(57, [changed], usage)[0]) == (
+        f"⚠ gap a\n✎ 1 file: app.py · checkpoint 4270a8c\n{line}"
+    )
+
+
+def test_what_was_said_can_be_told_from_its_receipt() -> None:
+    receipt_lines = "⚠ gap a\n✎ 1 file: app.py · checkpoint 4270a8c\nΣ 1 request · 1 tokens in, 2 out\n"
+
+    assert without_receipt(f"Done.\nΣ is a sum.\nAll of it.\n\n{receipt_lines}") == "Done.\nΣ is a sum.\nAll of it."
+    assert without_receipt("Done.") == "Done."
+    assert without_receipt(receipt_lines) == ""
