@@ -40,34 +40,33 @@ def sentence(error: Exception, choice: ModelChoice, secrets: Collection[str]) ->
     """Say what went wrong with a request; ``secrets`` are blotted out of whatever is quoted."""
     for kind in type(error).__mro__:
         if kind in SENTENCES:
-            return hidden(SENTENCES[kind](error, choice), secrets)
+            # Before they are cut: a part of a key is no secret that anybody would know.
+            words = one_line(hidden(words_of(error), secrets), QUOTED_CHARACTERS).rstrip(".")
+            return hidden(SENTENCES[kind](error, choice, f": {words}." if words else "."), secrets)
     return f"The model {choice.shown} could not be asked ({type(error).__name__}). {AGAIN}"
 
 
-def words_of(error: ModelAPIError) -> str:
-    """A server's own words in an error, on one line."""
+def words_of(error: Exception) -> str:
+    """What a server, or the library, said itself."""
+    if not isinstance(error, ModelAPIError):
+        return getattr(error, "message", "")
     body = error.body
     if isinstance(body, (bytes, str)):
+        text = body if isinstance(body, str) else body.decode("utf-8", "replace")
         try:
-            body = json.loads(body)
+            body = json.loads(text)
         except ValueError:
-            return one_line(body if isinstance(body, str) else body.decode("utf-8", "replace"), QUOTED_CHARACTERS)
+            return text
     while isinstance(body, Mapping):
-        inner = body.get("error", body.get("message", ""))
-        body = inner if inner != body else ""
-    return one_line(body, QUOTED_CHARACTERS) if isinstance(body, str) else ""
-
-
-def _quoted(error: ModelAPIError) -> str:
-    words = words_of(error).rstrip(".")
-    return f": {words}." if words else "."
+        body = body.get("error", body.get("message", ""))
+    return body if isinstance(body, str) else ""
 
 
 def _status(error: ModelAPIError) -> str:
     return f" (status {error.status_code})" if isinstance(error, ModelHTTPError) else ""
 
 
-def _authentication(error: ModelAuthenticationError, choice: ModelChoice) -> str:
+def _authentication(error: ModelAuthenticationError, choice: ModelChoice, _said: str) -> str:
     if choice.base_url is not None or choice.api_key is not None:
         where = "its api_key in the configuration (or TAKEBACK_AGENT__API_KEY_FILE)"
     else:
@@ -78,12 +77,12 @@ def _authentication(error: ModelAuthenticationError, choice: ModelChoice) -> str
     )
 
 
-def _rate(error: ModelRateLimitError, choice: ModelChoice) -> str:
+def _rate(error: ModelRateLimitError, choice: ModelChoice, said: str) -> str:
     wait = f" It asks to wait {error.retry_after:.0f} s." if error.retry_after else ""
-    return f"The model {choice.shown} is asked too often just now{_quoted(error)}{wait} {AGAIN}"
+    return f"The model {choice.shown} is asked too often just now{said}{wait} {AGAIN}"
 
 
-def _connection(error: ModelConnectionError, choice: ModelChoice) -> str:
+def _connection(error: ModelConnectionError, choice: ModelChoice, _said: str) -> str:
     if error.phase == "connect":
         return (
             f"The server of the model {choice.shown} cannot be reached ({_cause(error)}). Look whether it runs, "
@@ -99,48 +98,47 @@ def _cause(error: ModelConnectionError) -> str:
     return one_line(str(cause) or type(cause).__name__, 100)
 
 
-def _rejected(error: ModelRequestRejectedError, choice: ModelChoice) -> str:
+def _rejected(error: ModelRequestRejectedError, choice: ModelChoice, said: str) -> str:
     return (
-        f"The model {choice.shown} does not take the request{_status(error)}{_quoted(error)} "
+        f"The model {choice.shown} does not take the request{_status(error)}{said} "
         "/model shows what else there is; /new begins anew."
     )
 
 
-def _server(error: ModelAPIError, choice: ModelChoice) -> str:
-    return f"The server of the model {choice.shown} fails{_status(error)}{_quoted(error)} {AGAIN}"
+def _server(error: ModelAPIError, choice: ModelChoice, said: str) -> str:
+    return f"The server of the model {choice.shown} fails{_status(error)}{said} {AGAIN}"
 
 
 SENTENCES: dict[type[Exception], Callable[..., str]] = {
     ModelAuthenticationError: _authentication,
-    ModelNotFoundError: lambda error, choice: (
-        f"There is no model {choice.name} at its server{_status(error)}{_quoted(error)} "
+    ModelNotFoundError: lambda error, choice, said: (
+        f"There is no model {choice.name} at its server{_status(error)}{said} "
         "Correct agent.model in the configuration; /model shows what else there is."
     ),
-    ModelQuotaExceededError: lambda error, choice: (
-        f"The account for the model {choice.shown} has nothing left to spend{_quoted(error)} "
+    ModelQuotaExceededError: lambda _error, choice, said: (
+        f"The account for the model {choice.shown} has nothing left to spend{said} "
         "Look at its plan and billing; /model shows what else there is."
     ),
     ModelRateLimitError: _rate,
-    ModelOverloadedError: lambda error, choice: (
+    ModelOverloadedError: lambda error, choice, _said: (
         f"The server of the model {choice.shown} is overloaded{_status(error)}. {AGAIN}"
     ),
     ModelUnavailableError: _server,
     ModelServerError: _server,
-    ModelContextWindowExceededError: lambda _error, choice: (
+    ModelContextWindowExceededError: lambda _error, choice, _said: (
         f"The conversation is too long for the model {choice.shown}, also after it was summed up. "
         "/new begins anew; a lower agent.history_characters sums up earlier."
     ),
     ModelRequestRejectedError: _rejected,
-    ModelTimeoutError: lambda _error, choice: f"The model {choice.shown} did not answer in time. {AGAIN}",
+    ModelTimeoutError: lambda _error, choice, _said: f"The model {choice.shown} did not answer in time. {AGAIN}",
     ModelConnectionError: _connection,
     ModelAPIError: _server,
-    ContentFilterError: lambda _error, choice: refusal(choice),
-    UnexpectedModelBehavior: lambda error, choice: (
-        f"The model {choice.shown} answered what cannot be understood: "
-        f"{one_line(error.message, QUOTED_CHARACTERS)}. {AGAIN}"
+    ContentFilterError: lambda _error, choice, _said: refusal(choice),
+    UnexpectedModelBehavior: lambda _error, choice, said: (
+        f"The model {choice.shown} answered what cannot be understood{said} {AGAIN}"
     ),
 }
-"""The table; each function takes an error of its class and the model that was asked."""
+"""The table; each function takes an error of its class, the model that was asked, and what was said itself."""
 
 
 def refusal(choice: ModelChoice) -> str:

@@ -3,9 +3,16 @@
 from pathlib import Path
 
 import pytest
+from pydantic_ai.exceptions import ModelAPIError, ModelTimeoutError, UnexpectedModelBehavior
+from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-from tests.gateway.agents.model.desk import chat_with
-from tests.gateway.agents.model.server import KEY, Breaks, Call, Fails, ModelServer, Says
+from gateway.agents.model.asking import Asker
+from gateway.agents.model.failures import SENTENCES, sentence
+from gateway.agents.model.limits import Budget, Limits
+from gateway.agents.model.reaching import reached
+from gateway.config.agent import ModelChoice
+from tests.gateway.agents.model.desk import AT_ONCE, chat_with
+from tests.gateway.agents.model.server import KEY, Breaks, Call, Fails, Hangs, ModelServer, Says
 from tests.gateway.commands.kit import Gateway
 
 
@@ -82,12 +89,10 @@ async def test_what_passes_costs_nothing_but_time(
     async with chat_with(server, home, app) as chat:
         answer = await chat.say("log it")
         ended = await states(chat.gateway)
-        shown = chat.gateway.platform.shown
 
     assert answer.lines[0] == "Done."
     assert ended == ["done"]
     assert (app / "log").read_text() == "once\n"
-    assert any("trying again in 0 s" in text for text in shown)
 
 
 async def test_a_server_that_asks_to_wait_longer_than_the_turn_has_is_not_waited_for(
@@ -196,3 +201,29 @@ async def test_an_answer_that_is_cut_off_says_so(server: ModelServer, home: Path
 
     assert answer.lines[0] == "As I was say"
     assert "✂ Cut off" in answer.text
+
+
+async def test_a_server_that_falls_silent_is_not_asked_again(server: ModelServer) -> None:
+    server.will(Hangs())
+    choice = ModelChoice("slow", server.model, server.base_url)
+
+    async with reached(choice, KEY, silence_s=0.2) as model:
+        asker = Asker(model, Budget(Limits()), progress=lambda _text: None, stream=lambda _text: None, patience=AT_ONCE)
+        with pytest.raises(ModelTimeoutError) as caught:
+            await asker.ask([ModelRequest([UserPromptPart("hello")])], "Be brief.")
+
+    assert "did not answer in time" in sentence(caught.value, choice, ())
+    assert len(server.requests) == 1
+
+
+def test_every_error_of_the_library_has_a_sentence() -> None:
+    choice = ModelChoice("x", "openai:m")
+
+    for kind in (ModelAPIError, UnexpectedModelBehavior):
+        for error in (kind, *subclasses(kind)):
+            assert any(parent in SENTENCES for parent in error.__mro__), error
+    assert "ZeroDivisionError" in sentence(ZeroDivisionError(), choice, ())
+
+
+def subclasses(kind: type[Exception]) -> list[type[Exception]]:
+    return [known for below in kind.__subclasses__() for known in (below, *subclasses(below))]
