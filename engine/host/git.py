@@ -1,6 +1,6 @@
 """The one door to git: hermetic processes of the system's git, started through GitPython.
 
-Promises: no environment variable reaches git but the allow-list below; no global or system configuration, hook,
+Promises: no environment variable reaches git but the allow-list of `hermetic`; no global or system configuration, hook,
 attribute file, pager, editor, credential helper or fsmonitor program is ever consulted; git only ever works on the
 store; every process has a deadline and is killed with its whole group. One command looks at a workspace,
 `Git.differing`: it compares stat data with a list of ours, opens nothing that is there, and writes nothing.
@@ -23,62 +23,13 @@ from functools import cache
 from typing import IO, TYPE_CHECKING, cast
 
 from engine.errors import GitFailed, GitUnavailable
+from engine.host.hermetic import ENVIRONMENT, SETTINGS, STRICT_SETTINGS
 
 if TYPE_CHECKING:
     from git.cmd import Git as GitCommand
 
 MINIMUM_VERSION = (2, 30)
 _VERSION_TIMEOUT_S = 10.0
-
-_ENVIRONMENT = {
-    "LC_ALL": "C",
-    "TZ": "UTC",
-    "HOME": "/nonexistent",
-    "XDG_CONFIG_HOME": "/nonexistent",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_SYSTEM": os.devnull,
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_PAGER": "cat",
-    "GIT_EDITOR": "false",
-    "GIT_ASKPASS": "false",
-    "GIT_AUTHOR_NAME": "Takeback",
-    "GIT_AUTHOR_EMAIL": "takeback@localhost",
-    "GIT_COMMITTER_NAME": "Takeback",
-    "GIT_COMMITTER_EMAIL": "takeback@localhost",
-}
-_SETTINGS = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.attributesFile=/dev/null",
-    "core.excludesFile=/dev/null",
-    "core.quotePath=false",
-    "core.protectNTFS=false",
-    "core.protectHFS=false",
-    "core.fsync=committed",
-    "core.fsyncMethod=batch",
-    "commit.gpgSign=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "protocol.allow=never",
-    "diff.external=",
-    "diff.renames=false",
-)
-# What makes git's judgement by stat data as strict as it can be.
-_STRICT_SETTINGS = (
-    "core.trustctime=true",
-    "core.checkStat=default",
-    "core.fileMode=true",
-    "core.symlinks=true",
-    "core.ignoreStat=false",
-    "core.untrackedCache=false",
-    "core.preloadIndex=true",
-    "core.precomposeUnicode=false",
-    "core.ignoreCase=false",
-)
 
 _REFRESH = "GIT_PYTHON_REFRESH"
 _LOADING = threading.Lock()
@@ -185,7 +136,7 @@ class Git:
         """
         arguments = ["diff-files", "--raw", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"]
         place = {"GIT_INDEX_FILE": listing, "GIT_WORK_TREE": work_tree}
-        with self._spawn(self.executable(), arguments, place, settings=_STRICT_SETTINGS) as process:
+        with self._spawn(self.executable(), arguments, place, settings=STRICT_SETTINGS) as process:
             out, _name = _communicate(process, b"", arguments[0])
             if process.complained:
                 raise process.failure()
@@ -223,9 +174,9 @@ class Git:
     ) -> Iterator["GitProcess"]:
         if self._before is not None:
             self._before(arguments)
-        variables = {**_ENVIRONMENT, "PATH": self._search_path, "GIT_DIR": self.git_dir, **(env or {})}
+        variables = {**ENVIRONMENT, "PATH": self._search_path, "GIT_DIR": self.git_dir, **(env or {})}
         command = ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items()), executable]
-        for setting in (*_SETTINGS, *settings):
+        for setting in (*SETTINGS, *settings):
             command += ["-c", setting]
         process = GitProcess(
             _start([*command, *arguments], keep_open, arguments[0]),

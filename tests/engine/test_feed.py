@@ -33,6 +33,7 @@ from engine.host.watching import (
 from engine.model import Limits, Workspace
 from engine.store.layout import workspace_hash
 from engine.store.rows import Rows
+from tests.engine.lab import Lab
 
 ROUNDS = 12
 
@@ -570,3 +571,41 @@ def test_the_ground_is_the_same_as_long_as_nothing_happens(tmp_path: Path) -> No
 
     assert ground is not None
     assert ground == find_ground(str(tmp_path))
+
+
+# --- in the engine
+
+
+def test_two_processes_take_turns_and_neither_builds_on_what_the_other_changed(tmp_path: Path) -> None:
+    mine = Lab(tmp_path)
+    for name in ("a.txt", "b.txt", "c.txt"):
+        mine.edit(name, "first\n")
+    mine.run("echo >> mine.txt")
+    theirs = Lab(tmp_path)
+    theirs.turn = 100
+    theirs.edit("b.txt", "by hand\n")
+    theirs.run("echo agent > c.txt")
+
+    mine.edit("a.txt", "by hand, too\n")
+    mine.run("rm a.txt b.txt c.txt")
+    report = mine.rollback(1, everything=True)
+
+    assert not report.failed
+    assert [mine.read(name) for name in ("a.txt", "b.txt", "c.txt")] == ["by hand, too\n", "by hand\n", "agent\n"]
+    mine.engine.close()
+    theirs.engine.close()
+
+
+def test_a_turn_on_a_quiet_workspace_starts_no_git(lab: Lab) -> None:
+    commands: list[str] = []
+    lab.settings = {"before_git": lambda arguments: commands.append(arguments[0]), "change_feed": True}
+    lab.engine = lab.open_engine()
+    lab.edit("a.txt", "first\n")
+    lab.run("rm -f nothing")
+    lab.run("rm -f nothing")
+    commands.clear()
+
+    lab.run("rm -f nothing")
+
+    assert commands == []
+    lab.engine.close()
