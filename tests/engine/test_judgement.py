@@ -229,6 +229,14 @@ def test_path_without_own_changes_is_kept_unless_it_is_as_the_checkpoint_holds_i
     assert court.one(records, MINE, MINE) == Judged()
 
 
+def test_all_whose_it_is_are_named(court: Court) -> None:
+    wrote_both = [wrote(1, "c", (PLAIN, MINE)), wrote(2, "b", (MINE, BOTH))]
+    took_back = [*wrote_both, restored(3, "b", (BOTH, MINE), (1,)), restored(4, "c", (MINE, OTHER), ())]
+
+    assert court.one(wrote_both, PLAIN, BOTH) == kept("written by b and c", PLAIN, BOTH)
+    assert court.one(took_back, PLAIN, OTHER) == kept("changed by b and c", PLAIN, OTHER)
+
+
 def test_conflict_with_another_chat_or_a_hand_is_kept_with_the_reason(court: Court) -> None:
     why = "the same lines were changed on both sides"
 
@@ -270,6 +278,14 @@ def test_as_many_steps_are_reversed_as_can_be(court: Court) -> None:
 
     assert court.one(records, None, None) == merged(
         "keeps what was edited by hand", None, CLASH, LedgerEntry(CLASH, "a", "turn 1", None, (1,))
+    )
+
+
+def test_steps_are_left_out_until_the_rest_can_be_reversed(court: Court) -> None:
+    records = [wrote(1, "a", (None, OTHER)), wrote(2, "a", (PLAIN, MINE)), wrote(3, "a", (CLASH, None))]
+
+    assert court.one(records, None, None) == merged(
+        "keeps what was edited by hand", None, CLASH, LedgerEntry(CLASH, "a", "turn 2", None, (1, 2))
     )
 
 

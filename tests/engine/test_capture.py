@@ -1,0 +1,368 @@
+"""What one capture writes on top of the one before: the same as if it were the first, whatever became of the index."""
+
+import os
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints.capture import Captured, FilesMoved, capture, decode_message, encode_message, look, write_scan
+from engine.checkpoints.manifest import MODES_PATH
+from engine.checkpoints.reading import blob_oid
+from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning
+from engine.model import EntryKind, Limits, Workspace
+from engine.store.objects import missing_objects
+from engine.store.refs import base_ref, find_ref, update_refs
+from tests.engine.upkeep.kit import Kit, no_fault
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    """One store for all that is captured here, in workspaces of their own."""
+    return Kit.in_directory(tmp_path_factory.mktemp("shared"))
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    """Another store, which sees each workspace once."""
+    return Kit.in_directory(tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.fixture
+def kit(shared: Kit) -> Iterator[Kit]:
+    yield shared
+    shared.fault = no_fault
+
+
+@pytest.fixture
+def workspace(kit: Kit, tmp_path: Path) -> Workspace:
+    """A workspace with one of each kind."""
+    workspace = kit.workspace(tmp_path.name)
+    root = Path(workspace.root)
+    for name, content in {"a": "one\n", "b": "two\n", "same": "one\n", "d/x": "x\n", "d/e/y": "y\n"}.items():
+        kit.write(workspace, name, content.encode())
+    (root / "script").write_text("#!/bin/sh\n")
+    (root / "script").chmod(0o755)
+    (root / "link").symlink_to("a")
+    (root / "empty").mkdir(mode=0o700)
+    return workspace
+
+
+def root_of(workspace: Workspace) -> Path:
+    return Path(workspace.root)
+
+
+def taken(kit: Kit, workspace: Workspace) -> Captured:
+    with kit.store.use(workspace, "a test"):
+        return capture(kit.store, workspace, frozenset())
+
+
+def is_as_from_scratch(captured: Captured, kit: Kit, fresh: Kit, workspace: Workspace) -> bool:
+    """Whether a store that never saw the workspace makes the same of it, and all that was captured is in this one."""
+    contents = {
+        row.entry.oid for row in captured.rows.values() if row.entry.kind in (EntryKind.FILE, EntryKind.SYMLINK)
+    }
+    missing = missing_objects(kit.store.git, [oid for oid in contents if oid is not None])
+    return captured.tree == taken(fresh, workspace).tree and not missing
+
+
+def listing(kit: Kit, commit: str) -> dict[str, tuple[str, str]]:
+    """What git lists of a commit: path → (mode, content)."""
+    out = kit.store.git.run(["ls-tree", "-r", "-z", "--full-tree", commit]).decode()
+    lines = [line.split("\t", 1) for line in out.split("\0") if line]
+    return {path: (head.split()[0], head.split()[2]) for head, path in lines if path != MODES_PATH}
+
+
+def base(kit: Kit, workspace: Workspace) -> str | None:
+    found = find_ref(kit.store.git, base_ref(workspace.hash))
+    return None if found is None else found.commit
+
+
+# --- what is written
+
+
+def test_capture_holds_each_kind_and_is_the_base(kit: Kit, workspace: Workspace) -> None:
+    captured = taken(kit, workspace)
+
+    assert listing(kit, captured.commit) == {
+        "a": ("100644", blob_oid(b"one\n")),
+        "b": ("100644", blob_oid(b"two\n")),
+        "same": ("100644", blob_oid(b"one\n")),
+        "d/x": ("100644", blob_oid(b"x\n")),
+        "d/e/y": ("100644", blob_oid(b"y\n")),
+        "script": ("100755", blob_oid(b"#!/bin/sh\n")),
+        "link": ("120000", blob_oid(b"a")),
+    }
+    assert captured.tree == kit.store.git.run(["rev-parse", f"{captured.commit}^{{tree}}"]).decode().strip()
+    assert captured.commit == base(kit, workspace)
+    assert captured.changed == captured.rows.keys()
+    assert (len(captured.before), captured.notes) == (0, ())
+
+
+def test_nothing_changed_is_nothing_written(kit: Kit, workspace: Workspace) -> None:
+    first = taken(kit, workspace)
+    objects = kit.objects()
+
+    second = taken(kit, workspace)
+
+    assert (second.commit, second.tree) == (first.commit, first.tree)
+    assert (base(kit, workspace), kit.objects()) == (first.commit, objects)
+
+
+def nested(root: Path) -> None:
+    (root / "nested").mkdir()
+    for arguments in (
+        ["init", "-q"],
+        ["-c", "user.name=P", "-c", "user.email=p@x", "commit", "-q", "--allow-empty", "-m", "1"],
+    ):
+        subprocess.run(["git", *arguments], cwd=root / "nested", check=True)
+
+
+def swap(root: Path, name: str, make: Callable[[Path], object]) -> None:
+    place = root / name
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink()
+    make(place)
+
+
+def directory(place: Path) -> None:
+    place.mkdir()
+    (place / "inside").write_text("one\n")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "content": lambda root: (root / "a").write_text("three\n"),
+    "content of another": lambda root: (root / "a").write_text("two\n"),
+    "new file": lambda root: (root / "new").write_text("new\n"),
+    "new file of old content": lambda root: (root / "new").write_text("one\n"),
+    "two new files of one content": lambda root: [(root / name).write_text("new\n") for name in ("n1", "n2")],
+    "new file in a directory": lambda root: (root / "d/e/new").write_text("new\n"),
+    "file gone": lambda root: (root / "a").unlink(),
+    "last file of a directory gone": lambda root: (root / "d/e/y").unlink(),
+    "file moved": lambda root: (root / "a").rename(root / "d/moved"),
+    "files swapped": lambda root: [(root / "a").write_text("two\n"), (root / "b").write_text("one\n")],
+    "bits": lambda root: (root / "a").chmod(0o600),
+    "executable": lambda root: (root / "a").chmod(0o755),
+    "no longer executable": lambda root: (root / "script").chmod(0o644),
+    "bits of a directory": lambda root: (root / "d").chmod(0o711),
+    "link elsewhere": lambda root: swap(root, "link", lambda place: place.symlink_to("b")),
+    "link to file of its text": lambda root: swap(root, "link", lambda place: place.write_text("a")),
+    "file to link of its text": lambda root: swap(root, "a", lambda place: place.symlink_to("one\n")),
+    "link to directory": lambda root: swap(root, "link", directory),
+    "link gone": lambda root: (root / "link").unlink(),
+    "file to directory": lambda root: swap(root, "a", directory),
+    "directory to file": lambda root: swap(root, "d", lambda place: place.write_text("one\n")),
+    "directory to link": lambda root: swap(root, "d", lambda place: place.symlink_to("a")),
+    "directory gone": lambda root: shutil.rmtree(root / "d"),
+    "empty directory": lambda root: (root / "hollow").mkdir(),
+    "empty directory gone": lambda root: (root / "empty").rmdir(),
+    "empty directory filled": lambda root: (root / "empty/f").write_text("one\n"),
+    "nested repository": nested,
+    "all gone": lambda root: [swap(root, name, Path.mkdir) or (root / name).rmdir() for name in os.listdir(root)],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_change_is_captured_as_if_all_was_new(kit: Kit, fresh: Kit, workspace: Workspace, change: str) -> None:
+    first = taken(kit, workspace)
+    CHANGES[change](root_of(workspace))
+
+    second = taken(kit, workspace)
+
+    assert second.tree != first.tree
+    assert is_as_from_scratch(second, kit, fresh, workspace)
+    assert second.before is first.rows
+    assert second.changed == {
+        path for path in {*first.rows, *second.rows} if first.rows.get(path) != second.rows.get(path)
+    }
+    assert base(kit, workspace) == second.commit
+
+
+def test_nested_repository_that_moved_on_or_became_a_file_is_captured_so(
+    kit: Kit, fresh: Kit, workspace: Workspace
+) -> None:
+    nested(root_of(workspace))
+    first = taken(kit, workspace)
+    assert listing(kit, first.commit)["nested"][0] == "160000"
+    kit.write(workspace, "nested/x", b"x\n")
+    again = ["-c", "user.name=P", "-c", "user.email=p@x", "commit", "-q", "--allow-empty", "-m", "2"]
+    subprocess.run(["git", *again], cwd=root_of(workspace) / "nested", check=True)
+
+    moved = taken(kit, workspace)
+    shutil.rmtree(root_of(workspace) / "nested")
+    kit.write(workspace, "nested", b"one\n")
+    became = taken(kit, workspace)
+
+    assert listing(kit, moved.commit)["nested"] != listing(kit, first.commit)["nested"]
+    assert listing(kit, became.commit)["nested"] == ("100644", blob_oid(b"one\n"))
+    assert is_as_from_scratch(became, kit, fresh, workspace)
+
+
+# --- what will not keep still
+
+
+@pytest.mark.parametrize("change", ["content", "file gone", "file to link of its text", "bits of content"])
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
+def test_file_that_moved_since_it_was_read_is_named_and_the_base_stays(
+    kit: Kit, workspace: Workspace, change: str, *, first: bool
+) -> None:
+    if not first:
+        taken(kit, workspace)
+        kit.write(workspace, "a", b"later\n")
+    before = base(kit, workspace)
+    with kit.store.use(workspace, "a test"):
+        scan = look(kit.store, workspace, frozenset())
+        if change == "bits of content":
+            kit.write(workspace, "a", b"longer than it was when it was read\n")
+        else:
+            CHANGES[change](root_of(workspace))
+        with pytest.raises(FilesMoved) as caught:
+            write_scan(kit.store, workspace, kit.store.index(workspace), scan)
+
+    assert caught.value.paths == ("a",)
+    assert base(kit, workspace) == before
+
+
+class Restless:
+    """Changes a file each time that git is to take the contents, for some times."""
+
+    def __init__(self, kit: Kit, workspace: Workspace, times: int) -> None:
+        self.times, self.count = times, 0
+        self._kit, self._workspace = kit, workspace
+
+    def __call__(self, arguments: tuple[str, ...]) -> None:
+        if arguments[0] == "fast-import" and self.count < self.times:
+            self.count += 1
+            self._kit.write(self._workspace, "a", b"restless %d\n" % self.count)
+
+
+def test_files_that_move_twice_are_captured_in_the_end(kit: Kit, workspace: Workspace) -> None:
+    with kit.store.use(workspace, "a test"):
+        kit.fault = Restless(kit, workspace, times=2)
+        captured = capture(kit.store, workspace, frozenset())
+
+    assert captured.rows["a"].entry.oid == blob_oid(b"restless 2\n")
+
+
+def test_files_that_never_keep_still_are_an_error_that_says_so(kit: Kit, workspace: Workspace) -> None:
+    with kit.store.use(workspace, "a test"):
+        kit.fault = Restless(kit, workspace, times=3)
+        with pytest.raises(CaptureFailed, match="kept changing while they were read; try again"):
+            capture(kit.store, workspace, frozenset())
+
+    assert base(kit, workspace) is None
+
+
+# --- what it is built on
+
+
+def test_index_of_an_older_base_is_set_right_by_what_the_base_holds(
+    kit: Kit, fresh: Kit, workspace: Workspace, tmp_path: Path
+) -> None:
+    index = kit.store.layout.index(workspace.hash)
+    taken(kit, workspace)
+    shutil.copyfile(index, tmp_path / "older")
+    for change in ("content", "file moved", "no longer executable", "empty directory gone", "link elsewhere"):
+        CHANGES[change](root_of(workspace))
+    newer = taken(kit, workspace)
+    shutil.copyfile(tmp_path / "older", index)
+    kit.store = kit.open_again()
+
+    again = taken(kit, workspace)
+    kit.write(workspace, "b", b"further\n")
+    further = taken(kit, workspace)
+
+    assert again.tree == newer.tree
+    assert is_as_from_scratch(further, kit, fresh, workspace)
+
+
+def test_deleted_index_costs_nothing_but_a_look(kit: Kit, fresh: Kit, workspace: Workspace) -> None:
+    first = taken(kit, workspace)
+    Path(kit.store.layout.index(workspace.hash)).unlink()
+    kit.store = kit.open_again()
+
+    second = taken(kit, workspace)
+    (root_of(workspace) / "a").unlink()
+    third = taken(kit, workspace)
+
+    assert second.tree == first.tree
+    assert is_as_from_scratch(third, kit, fresh, workspace)
+
+
+def test_lost_name_of_the_base_means_a_whole_capture(kit: Kit, workspace: Workspace) -> None:
+    first = taken(kit, workspace)
+    update_refs(kit.store.git, delete=[base_ref(workspace.hash)])
+    kit.store = kit.open_again()
+
+    second = taken(kit, workspace)
+
+    assert second.tree == first.tree
+    assert second.changed == second.rows.keys()
+    assert base(kit, workspace) == second.commit
+
+
+def test_base_whose_objects_are_lost_is_captured_anew(tmp_path: Path) -> None:
+    kit = Kit.in_directory(tmp_path)
+    workspace = kit.workspace("ws")
+    kit.write(workspace, "d/x", b"x\n")
+    first = taken(kit, workspace)
+    index = kit.store.layout.index(workspace.hash)
+    kit.store.git.run(["gc", "--quiet", "--prune=now"])
+    for pack in Path(kit.store.layout.store, "objects", "pack").iterdir():
+        pack.unlink()
+    Path(index).unlink()
+    kit.store = kit.open_again()
+
+    with pytest.raises(GitFailed):
+        listing(kit, first.commit)
+    second = taken(kit, workspace)
+
+    assert second.tree == first.tree
+    assert listing(kit, second.commit).keys() == {"d/x"}
+    assert kit.content(second.commit, "d/x") == b"x\n"
+
+
+# --- what is said
+
+
+@pytest.mark.parametrize(("limit", "said"), [(300, True), (399, True), (400, False), (401, False)])
+def test_checkpoint_that_adds_more_than_the_threshold_says_how_much_and_the_largest(
+    kit: Kit, *, limit: int, said: bool
+) -> None:
+    workspace = replace(kit.workspace(f"large{limit}"), limits=Limits(large_checkpoint_bytes=limit))
+    kit.write(workspace, "small", b"s" * 150)
+    kit.write(workspace, "lar\nge", b"l" * 250)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        captured = taken(kit, workspace)
+
+    assert [warning.category for warning in caught] == ([LargeCheckpointWarning] if said else [])
+    assert all("the largest file is lar\\nge" in note for note in captured.notes)
+    assert len(captured.notes) == (1 if said else 0)
+
+
+@pytest.mark.parametrize(
+    ("message", "decoded"),
+    [
+        ('subject\n\n{"a": 1}\n', ("subject", {"a": 1})),
+        ("subject\n\n[1]", ("subject", {})),
+        ("subject\n\nnot ours", ("subject", {})),
+        ("subject", ("subject", {})),
+        ('subject\n\n{"a": "x\\n\\ny"}', ("subject", {"a": "x\n\ny"})),
+    ],
+)
+def test_message_of_a_commit_is_a_subject_and_facts_if_it_is_ours(message: str, decoded: tuple[str, object]) -> None:
+    assert decode_message(message) == decoded
+
+
+def test_facts_of_a_commit_come_back_whatever_is_in_them() -> None:
+    facts = {"path": "na\udcffme", "number": 5, "text": "é\n\n"}
+
+    assert decode_message(encode_message("before é", facts).decode()) == ("before é", facts)
