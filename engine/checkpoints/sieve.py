@@ -22,7 +22,7 @@ from engine.checkpoints.index_file import encode_listing
 from engine.checkpoints.scan import Scan
 from engine.checkpoints.source import VIRTUALENV_MARKERS, is_junk
 from engine.checkpoints.touched import Touched
-from engine.errors import GitFailed
+from engine.errors import GitFailed, GitUnavailable
 from engine.host import durable
 from engine.host.mounts import STRICT_KINDS, Ground, find_ground
 from engine.model import EntryKind, Workspace
@@ -78,7 +78,7 @@ def sift(store: Store, workspace: Workspace, rows: Rows, feed: WorkspaceFeed | N
         changed = store.git.differing(path, workspace.root)
         with _opened_root(workspace.root) as root:
             moved, exchanged = _moved(root, sieve, rows)
-    except (GitFailed, OSError):
+    except (GitFailed, GitUnavailable, OSError):
         return None
     paths = {path.decode("utf-8", "surrogateescape") for path in changed}
     return Touched(frozenset(paths | sieve.left_out | rows.differing(sieve.rows) | moved), frozenset(exchanged))

@@ -438,9 +438,10 @@ def test_where_the_list_cannot_be_written_there_is_none(site: Site) -> None:
     assert site.sift() is None
 
 
-def test_where_git_complains_there_is_none(site: Site) -> None:
-    site.store.git = Git(site.store.layout.store, executable="/bin/false", search_path=os.environ["PATH"])
-    site.store.git._executable = "/bin/false"
+@pytest.mark.parametrize("program", ["/bin/false", "/nonexistent/git"])
+def test_where_git_complains_or_is_gone_there_is_none(site: Site, program: str) -> None:
+    site.store.git = Git(site.store.layout.store, executable=program, search_path=os.environ["PATH"])
+    site.store.git._executable = program
 
     assert site.sift() is None
 
