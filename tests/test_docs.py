@@ -6,13 +6,19 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from anyio import to_thread
 
 from gateway.commands.table import COMMANDS
+from gateway.config import load_configuration
+from gateway.config.providers import PROVIDERS, problem_of
 from gateway.config.settings import Settings
+from gateway.home import Home
+from tests.gateway.agents.model.server import Call, Says, model_server
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -33,11 +39,13 @@ def neutral(text: str, workspace: str = "/home/you/code/app") -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def gateway(*arguments: str, home: Path, stdin: str | None = None) -> "subprocess.Popen[str]":
+def gateway(
+    *arguments: str, home: Path, stdin: str | None = None, variables: dict[str, str] | None = None
+) -> "subprocess.Popen[str]":
     process = subprocess.Popen(
         [sys.executable, "-m", "gateway", *arguments],
         cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONUNBUFFERED": "1"},
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONUNBUFFERED": "1", **(variables or {})},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -56,25 +64,71 @@ def test_session_is_what_the_program_answers(tmp_path: Path) -> None:
     (app / "notes.md").write_text("# Notes\n")
     (app / "docs" / "guide.md").write_text("guide\n")
     shown = block("session")
-    steps = re.split(r"^> ", shown, flags=re.MULTILINE)[1:]
 
+    heard = play(shown, app, tmp_path, {}, edits_after=1)
+
+    assert neutral(heard, str(app)) == neutral(shown)
+
+
+def play(shown: str, app: Path, home: Path, variables: dict[str, str], edits_after: int = 2) -> str:
+    """Type what a session shows and return what is heard; somebody edits notes.md after so many messages."""
     heard = ""
-    with gateway("chat", "--workspace", str(app), "--checkpoints", home=tmp_path) as process:
+    arguments = ("chat", "--workspace", str(app), "--checkpoints")
+    with gateway(*arguments, home=home, variables=variables) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for number, step in enumerate(steps):
+        for number, step in enumerate(re.split(r"^> ", shown, flags=re.MULTILINE)[1:], start=1):
             message, _newline, answer = step.partition("\n")
             process.stdin.write(message + "\n")
             process.stdin.flush()
             lines = "".join(process.stdout.readline() for _line in answer.splitlines())
             heard += f"> {message}\n{lines}"
-            if number == 0:
+            if number == edits_after:
                 with (app / "notes.md").open("a") as notes:
                     notes.write("- ship it\n")
-        rest = process.communicate()[0]
+        return heard + process.communicate()[0]
+
+
+async def test_a_session_with_a_model_is_what_the_program_answers(tmp_path: Path) -> None:
+    app = tmp_path / "code" / "app"
+    (app / "docs").mkdir(parents=True)
+    (app / "greet.py").write_text('def greet(name):\n    return f"Hello, {name}!"\n')
+    (app / "notes.md").write_text("# Notes\n")
+    (app / "docs" / "guide.md").write_text("guide\n")
+    shown = block("model-session")
+    answers = [line for line in shown.splitlines() if line.startswith(("Done:", "Yes,"))]
+    change = ['    return f"Hello, {name}!"', "=======", '    return f"Goodbye, {name}!"']
+    diff = "\n".join(["greet.py", "<<<<<<< SEARCH", *change, ">>>>>>> REPLACE", ""])
+
+    async with model_server("openai") as server:
+        server.will(
+            Says(calls=[Call("patch", {"text": diff})]),
+            Says(calls=[Call("terminal", {"command": "rm -r docs"})]),
+            Says(answers[0]),
+            Says(calls=[Call("read_file", {"path": "notes.md"})]),
+            Says(answers[1]),
+        )
+        variables = {
+            "TAKEBACK_AGENT__KIND": "model",
+            "TAKEBACK_AGENT__MODEL": server.model,
+            "TAKEBACK_AGENT__BASE_URL": server.base_url,
+        }
+        heard = await to_thread.run_sync(play, shown, app, tmp_path, variables)
 
     assert neutral(heard, str(app)) == neutral(shown)
-    assert rest == ""
+
+
+def test_a_model_is_set_up_as_the_program_takes_it() -> None:
+    install, key, start = block("model").splitlines()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = re.findall(r"\w+", install.split(".[", 1)[1])
+    variables = dict(word.split("=", 1) for word in start.split() if "=" in word)
+
+    assert set(named) & set(extras) == {"openai", "anthropic", "google", "model"}
+    usual = {variable for provider in PROVIDERS.values() for variable in provider.variables}
+    assert set(re.findall(r"[A-Z_]+_API_KEY", key)) <= usual
+    settings = load_configuration(Home("/nonexistent"), variables).settings
+    assert problem_of(settings.agent.choice(None)) is None
 
 
 def test_jsonl_example_is_what_the_program_answers(tmp_path: Path) -> None:
