@@ -13,7 +13,7 @@ one and compares with what the base really holds.
 import json
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,11 +25,13 @@ from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
 from engine.checkpoints.mending import mend_contents, mend_modes, mend_trees, without_lost
 from engine.checkpoints.reading import blob_oid
 from engine.checkpoints.scan import Scan, megabytes
+from engine.checkpoints.writing import FilesMoved, are_few, write_few
 from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, StoreDamaged
 from engine.host.files import Tree
 from engine.host.leftovers import remove_old_leftovers
 from engine.host.paths import PathUnsafe, display
 from engine.model import EntryKind, Gap, Workspace
+from engine.store.batch import ObjectBatch
 from engine.store.index import Index
 from engine.store.modes import Modes
 from engine.store.objects import CommitContent, ObjectWriter, list_tree, open_writer
@@ -73,14 +75,6 @@ class _Pending:
     modes_oid: str
     blobs: list[str] = field(default_factory=list)
     packed: frozenset[str] = frozenset()
-
-
-class FilesMoved(Exception):
-    """Files changed between the scan and the moment their bytes were written."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        self.paths = tuple(paths)
-        super().__init__()
 
 
 def capture(
@@ -244,7 +238,10 @@ def _write_objects(
     store: Store, workspace: Workspace, scan: Scan, pending: _Pending, known: frozenset[str]
 ) -> tuple[str, str]:
     contents = {oid: path for path in pending.blobs if (oid := scan.rows[path].entry.oid) in known}
+    files = {path: scan.rows[path] for path in pending.blobs if scan.rows[path].entry.oid not in pending.packed}
     try:
+        if are_few(pending.content, files):
+            return _write_few(store, workspace, pending, files)
         commit, tree_oid = _stream(store, workspace, scan, pending)
         if MODES_PATH in pending.content.added and pending.modes_oid in known:
             mend_modes(store.git, pending.modes)
@@ -253,6 +250,15 @@ def _write_objects(
         store.remembered(workspace).proved = False  # what it builds on may be to blame
         raise
     return commit, tree_oid
+
+
+def _write_few(store: Store, workspace: Workspace, pending: _Pending, files: Mapping[str, Row]) -> tuple[str, str]:
+    def commit(batch: ObjectBatch, tree: str) -> str:
+        return batch.add_commit(tree, encode_message("capture", {}), int(time.time()))
+
+    others = [pending.modes] if MODES_PATH in pending.content.added else []
+    ref = base_ref(workspace.hash)
+    return write_few(store.git, workspace.root, pending.content, files, others, commit=commit, ref=ref)
 
 
 def _mend(

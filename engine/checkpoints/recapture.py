@@ -6,13 +6,14 @@ What others change in the meantime is left for the next whole capture to find, w
 import time
 from collections.abc import Iterable
 
-from engine.checkpoints.capture import Captured, FilesMoved, write_scan
+from engine.checkpoints.capture import Captured, write_scan
 from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.looking import build_on
 from engine.checkpoints.manifest import iter_parents
 from engine.checkpoints.scan import Scan
 from engine.checkpoints.source import is_secret_name
 from engine.checkpoints.standing import look_at
+from engine.checkpoints.writing import FilesMoved
 from engine.host.files import ContentChanged, Signature, Tree
 from engine.host.paths import PathUnsafe
 from engine.model import Entry, EntryKind, Workspace

@@ -1,4 +1,4 @@
-"""The names in the store as their files hold them: which commit each stands for, without starting git.
+"""The names in the store as their files hold them, read and written without starting git.
 
 A name is a file below ``refs/``, or a line of ``packed-refs``; the file counts where there are both. The files come
 first: git writes ``packed-refs`` before it removes them, and takes a name out of it before its file.
@@ -7,6 +7,8 @@ first: git writes ``packed-refs`` before it removes them, and takes a name out o
 import os
 import re
 from collections.abc import Iterator
+
+from engine.host import durable
 
 _COMMIT = re.compile(rb"([0-9a-f]{40})(?:\s|\Z)")
 _PACKED = re.compile(rb"^([0-9a-f]{40}) (\S.*)$", re.MULTILINE)
@@ -27,6 +29,21 @@ def read_names(git_dir: str, prefix: str) -> dict[str, str]:
     for name, commit in _read_packed(git_dir, prefix):
         found.setdefault(name, commit)
     return {name: commit for name, commit in sorted(found.items()) if commit is not None}
+
+
+def write_name(git_dir: str, name: str, commit: str) -> None:
+    """Point a name at a commit, durably; whoever does has the workspace that it belongs to for himself.
+
+    Raises:
+        OSError: it is as it was, or not durable.
+    """
+    path = os.path.join(git_dir, name)
+    directory = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        os.makedirs(directory, 0o700, exist_ok=True)
+        durable.sync_directory(os.path.dirname(directory))
+    # Git's own protocol: who has made the lock may write, and the lock becomes the file.
+    durable.write_bytes(path, f"{commit}\n".encode("ascii"), temporary=f"{path}.lock")
 
 
 def _read_files(git_dir: str, prefix: str) -> Iterator[tuple[str, str | None]]:

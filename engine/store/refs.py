@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from engine.host.git import Git
 from engine.store.commits import Commits
 from engine.store.layout import REF_ROOT
-from engine.store.names import read_names
+from engine.store.names import read_names, write_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,12 @@ def update_refs(git: Git, *, set_to: Sequence[tuple[str, str]] = (), delete: Ite
 
     Raises:
         GitFailed: none was changed.
+        OSError: as `write_name`, where only one is set.
     """
+    set_to, delete = list(set_to), list(delete)
+    if len(set_to) == 1 and not delete:
+        write_name(git.git_dir, *set_to[0])
+        return
     lines = [f"update {name}\0{commit}\0\0" for name, commit in set_to]
     lines += [f"delete {name}\0\0" for name in delete]
     if lines:

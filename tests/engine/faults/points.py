@@ -8,6 +8,7 @@ import errno
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -55,6 +56,7 @@ class Trap:
     def __init__(self) -> None:
         self._act: Act | None = None
         self._count = 0
+        self._lock = threading.RLock()
 
     def install(self) -> None:
         """Put the hook and the wrappers in place; they do nothing before ``arm``."""
@@ -74,6 +76,10 @@ class Trap:
 
     def reach(self, what: str, *, half: bool = False) -> None:
         """Note a step."""
+        with self._lock:  # threads sync side by side; each step has a number of its own all the same
+            self._reach(what, half=half)
+
+    def _reach(self, what: str, *, half: bool) -> None:
         act = self._act
         if act is None:
             return
