@@ -148,17 +148,41 @@ def test_what_a_restore_takes_away_comes_back_although_the_base_broke_under_it(l
     lab.edit("d/e/mode", "runs\n")
     (lab.root / "d/e/mode").chmod(0o751)
     lab.write("d/e/x", "changed\n")
+    plan = lab.plan(everything=True)
     base = git(lab, "rev-parse", base_ref(lab.workspace.hash))
     broken = trees_of(lab, base) if what == "directories" else [git(lab, "rev-parse", f"{base}:{MODES_PATH}")]
     for oid in broken:
         spoil(object_path(lab, oid), "empty")
     before = snapshot(lab.root)
 
-    report = lab.rollback(1, everything=True)
+    report = lab.engine.apply_restore(plan)
     assert lab.read("d/e/x") == PRECIOUS
     lab.undo_restore(report)
 
     assert snapshot(lab.root) == before
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_content_that_broke_since_it_was_captured_comes_back_after_a_restore(lab: Lab, how: str) -> None:
+    lab.edit("x", "one\n")
+    lab.write("x", PRECIOUS)
+    spoil_content(lab, PRECIOUS, how)
+
+    report = lab.rollback()
+    lab.undo_restore(report)
+
+    assert lab.read("x") == PRECIOUS
+
+
+def test_plan_is_made_although_the_base_broke_under_it(lab: Lab) -> None:
+    lab.edit("d/x", PRECIOUS)
+    lab.write("d/x", "changed\n")
+    for oid in trees_of(lab, git(lab, "rev-parse", base_ref(lab.workspace.hash))):
+        spoil(object_path(lab, oid), "cut")
+
+    lab.rollback()
+
+    assert lab.read("d/x") == PRECIOUS
 
 
 def test_broken_file_that_a_restore_does_not_touch_does_not_stop_it(lab: Lab) -> None:
