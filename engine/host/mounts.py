@@ -1,6 +1,10 @@
-"""What a directory stands on: which directory it is, on what kind of file system, and what is mounted below it."""
+"""What a directory stands on: which directory it is, on what kind of file system, and what is mounted below it.
+
+Only Linux says the latter two. Elsewhere a mount shows in the device of the directory that it covers.
+"""
 
 import os
+import sys
 from dataclasses import dataclass
 
 STRICT_KINDS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "tmpfs", "overlay"})
@@ -26,13 +30,15 @@ class Ground:
 
 
 def find_ground(root: str) -> Ground | None:
-    """Return what a directory stands on, ``None`` where the system does not say."""
+    """Return what a directory stands on, ``None`` where Linux does not say."""
     try:
         descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
         status = os.fstat(descriptor)
+        if sys.platform != "linux":
+            return Ground(status.st_dev, status.st_ino, "", frozenset(), ())
         mount = _mount_of(descriptor)
         table = _read(_MOUNTS).splitlines()
     except OSError:

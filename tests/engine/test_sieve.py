@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -153,7 +154,7 @@ class Yard:
     def __init__(self, base: Path) -> None:
         self._sites: dict[str, list[Site]] = {}
         for maker in MAKERS:
-            for number in range(len(CHANGES) + SEEDS + 16 if maker is make_plain else 1):
+            for number in range(len(CHANGES) + SEEDS + 24 if maker is make_plain else 1):
                 site = Site(base / maker.__name__ / str(number))
                 maker(site)
                 self._sites.setdefault(maker.__name__, []).append(site)
@@ -452,6 +453,15 @@ def test_a_small_workspace_has_none(site: Site, monkeypatch: pytest.MonkeyPatch)
     site.walk()
 
     assert site.sift() is None
+
+
+def test_other_systems_have_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    site.walk()
+
+    site.write("a/two.txt", "changed")
+
+    assert site.sift() == Touched(frozenset({"a/two.txt"}))
 
 
 def test_a_list_goes_with_its_workspaces_index(site: Site) -> None:
