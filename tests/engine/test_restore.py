@@ -8,7 +8,6 @@ import pytest
 
 from engine.errors import (
     BadSelection,
-    EngineError,
     NestedRepositoryRefused,
     RestoreRefused,
     SafetyFailed,
@@ -16,6 +15,7 @@ from engine.errors import (
     UnknownCheckpoint,
 )
 from engine.model import Action, CheckpointKind, GapReason, Limits
+from engine.store.refs import checkpoint_ref
 from tests.engine.lab import Lab, actions, paths, remove, snapshot
 
 
@@ -95,21 +95,12 @@ def test_ownership_comes_back_with_an_undone_restore(lab: Lab) -> None:
     assert paths(report.kept) == ["notes.md"]
 
 
-def test_no_restore_without_a_safety_checkpoint(tmp_path: Path) -> None:
-    armed = []
-
-    def fail(arguments: object) -> None:
-        if armed and armed[0] in str(arguments):
-            raise InjectedError
-
-    class InjectedError(EngineError):
-        pass
-
-    lab = Lab(tmp_path, before_git=fail)
+def test_no_restore_without_a_safety_checkpoint(lab: Lab) -> None:
     lab.edit("a.py", "one\n")
     lab.write("a.py", "two\n")
     plan = lab.plan()
-    armed.append("update-ref")
+    # Nobody's lock can be a directory, so it is not swept, and the next name cannot be given.
+    (lab.store / f"{checkpoint_ref(lab.workspace.hash, plan.target.sequence + 1)}.lock").mkdir()
 
     with pytest.raises(SafetyFailed):
         lab.engine.apply_restore(plan)

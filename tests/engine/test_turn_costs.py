@@ -117,7 +117,7 @@ def test_what_is_written_without_git_is_sound_to_git(lab: Lab, meter: Meter) -> 
     warm_up(lab, meter)
     before = snapshot(lab.root)
     lab.run(
-        "rm -r d1; mkdir d1; ln -s nowhere d1/link; chmod 700 d2; printf x > 'd3/ü'; chmod +x d4/e/f4.py; mkdir -p d5/g/h"
+        "rm -r d1; mkdir d1; ln -s nowhere d1/link; chmod 700 d2; printf x > 'd3/ü'; chmod +x d4/e/f4.py; mkdir d5/g"
     )
     after = snapshot(lab.root)
     assert "fast-import" not in meter.take()[0]
