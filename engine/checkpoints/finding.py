@@ -21,7 +21,7 @@ from engine.model import Wanted
 from engine.tools.files import is_binary_content
 from engine.tools.filetree import FileTree
 from engine.tools.literal import literal_of
-from engine.tools.matching import LINE_CHARACTERS, Found, check, iter_matches
+from engine.tools.matching import LINE_CHARACTERS, Found, OutOfTime, check, iter_matches
 from engine.tools.ripgrep import Ripgrep
 from engine.tools.sandbox import SandboxTree
 
@@ -64,11 +64,16 @@ class Finding:
         large = [file for file in listing.files if file.size_bytes > LARGEST_BYTES]
         left_out = {file.path for file in (*secret, *large)}
         paths = self._worth_reading(tree, [file.path for file in listing.files if file.path not in left_out], wanted)
-        found = list(iter_matches(wanted, _texts(tree, paths), LINES + 1, stop))
+        found: list[Found] = []
+        remarks = [_left_out(secret, "that look like secrets"), _left_out(large, "larger than 1 MB")]
+        try:
+            for one in iter_matches(wanted, _texts(tree, paths), LINES + 1, stop):
+                found.append(one)  # noqa: PERF402 - what was found before the time is over counts
+        except OutOfTime as error:
+            remarks.append(f"it took too long: nothing after {display(error.path)} was searched; name a narrower path")
         lines = [_line(directory, one) for one in found[:LINES]]
         if len(found) > LINES:
             lines.append(f"[cut: the first {LINES} lines are shown; name a narrower path or pattern]")
-        remarks = [_left_out(secret, "that look like secrets"), _left_out(large, "larger than 1 MB")]
         return _text(lines or ["[no line fits]"], listing, [remark for remark in remarks if remark])
 
     def _listing(self, tree: FileTree, directory: str, named: str, pattern: str) -> Listing:

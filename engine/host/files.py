@@ -13,6 +13,7 @@ import errno
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import groupby
 from types import TracebackType
 from typing import BinaryIO, Self
 
@@ -130,14 +131,17 @@ class Tree:
 
     def contents(self, paths: Sequence[str], limit_bytes: int) -> Iterator[tuple[str, bytes]]:
         """Yield what regular files hold, in the order asked; what is larger or cannot be read is left out."""
-        for path in paths:
+        # A directory is opened once for those of its files that follow one another.
+        for _, together in groupby(paths, key=os.path.dirname):
+            near = list(together)
             try:
-                with self.open_file(path) as file:
-                    content = file.read(limit_bytes + 1)
+                with find_place(self._descriptor, near[0]) as first:
+                    for path in near:
+                        content = _content(Place(path, validate(path), first.parent), limit_bytes)
+                        if content is not None:
+                            yield path, content
             except (OSError, PathUnsafe):
                 continue
-            if len(content) <= limit_bytes:
-                yield path, content
 
     def write_file(self, path: str, chunks: Iterable[bytes], mode: int, *, expected: Expected = ANY) -> Signature:
         """Put a regular file with this content and these permission bits at a path, or leave it as it is.
@@ -311,6 +315,16 @@ class Tree:
     def _sync_directory(self, place: Place) -> None:
         self._fault("sync-directory", place.path)
         steps.sync_directory(place)
+
+
+def _content(place: Place, limit_bytes: int) -> bytes | None:
+    """Read a regular file whole; ``None`` for one that is larger or cannot be read."""
+    try:
+        with os.fdopen(open_regular(place), "rb") as file:
+            content = file.read(limit_bytes + 1)
+    except (OSError, PathUnsafe):
+        return None
+    return content if len(content) <= limit_bytes else None
 
 
 def _holds(expected: Expected, found: Signature | None) -> bool:

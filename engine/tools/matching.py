@@ -20,8 +20,11 @@ from engine.backends.conversation import NotStarted
 from engine.errors import ToolRefused
 from engine.model import Wanted
 
-LIMIT_S: Final = 10
-"""How many seconds all of a search may take."""
+PATTERN_S: Final = 10
+"""How many seconds a process may have to do with a pattern."""
+
+LIMIT_S: Final = 30.0
+"""After this no more texts are looked at."""
 
 BATCH_BYTES: Final = 8 * 1024 * 1024
 """How much one process is given; a stop is noticed between two."""
@@ -54,6 +57,9 @@ while left and (content := next_piece()) is not None:
 """
 
 
+_SIMPLER = "Write a pattern that repeats less, or search for plain text"
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A line that fits, by its number; ``text`` is at most so much of it as is shown and one character more."""
@@ -61,6 +67,14 @@ class Found:
     path: str
     number: int
     text: str
+
+
+class OutOfTime(Exception):
+    """A search that took too long ended at a text; what follows was not looked at."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"no more was looked at after {path}")
 
 
 def check(wanted: Wanted) -> None:
@@ -81,32 +95,34 @@ def iter_matches(wanted: Wanted, texts: Iterable[tuple[str, bytes]], most: int, 
     """Yield the lines that fit, at most so many, text by text in the order given.
 
     Raises:
-        ToolRefused: it took too long or was stopped.
+        ToolRefused: the pattern takes too long, or the search was stopped.
+        OutOfTime: what follows was not looked at any more.
     """
     until = monotonic() + LIMIT_S
-    for batch in _batches(texts):
+    for batch in _batches(texts, until):
         if stop.stopped:
             raise ToolRefused("the search", "was stopped")
-        for found in _judge(wanted, batch, most, until - monotonic()):
+        for found in _judge(wanted, batch, most):
             most -= 1
             yield found
         if most <= 0:
             return
+        if monotonic() > until:
+            raise OutOfTime(batch[-1][0])
 
 
-def _judge(wanted: Wanted, batch: list[tuple[str, bytes]], most: int, left_s: float) -> Iterator[Found]:
-    asked = {"pattern": _expression(wanted), "ignore_case": wanted.ignore_case, "limit_s": LIMIT_S}
+def _judge(wanted: Wanted, batch: list[tuple[str, bytes]], most: int) -> Iterator[Found]:
+    asked = {"pattern": _expression(wanted), "ignore_case": wanted.ignore_case, "limit_s": PATTERN_S}
     header = {**asked, "most": most, "shown": LINE_CHARACTERS}
     sent = b"".join(_framed(piece) for piece in (json.dumps(header).encode(), *(content for _, content in batch)))
     program = [sys.executable, "-I", "-S", "-W", "ignore", "-c", _PROGRAM]
     try:
-        done = call_client(program, {}, stdin=sent, timeout_s=max(left_s, 0.01))
-    except NotStarted:
-        raise ToolRefused(
-            "the search", f"took longer than {LIMIT_S} s; name a narrower path, or a pattern that repeats less"
-        ) from None
+        # Its own limit is of computing time; on a busy machine it may take longer.
+        done = call_client(program, {}, stdin=sent, timeout_s=2 * PATTERN_S)
+    except NotStarted as error:
+        raise ToolRefused("the search", f"{error.reason}. {_SIMPLER}") from None
     if done.exit_code:
-        raise ToolRefused("the search", f"broke off (exit code {done.exit_code})")
+        raise ToolRefused("the search", f"took longer than {PATTERN_S} s. {_SIMPLER}")
     for line in done.output.splitlines():
         text, number, shown = json.loads(line)
         yield Found(batch[text][0], number, shown)
@@ -116,12 +132,13 @@ def _expression(wanted: Wanted) -> str:
     return re.escape(wanted.pattern) if wanted.literal else wanted.pattern
 
 
-def _batches(texts: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
+def _batches(texts: Iterable[tuple[str, bytes]], until: float) -> Iterator[list[tuple[str, bytes]]]:
+    """Share texts out over processes; when time is over the last of them are looked at that have been read."""
     batch, size = [], 0
     for text in texts:
         batch.append(text)
         size += len(text[1])
-        if size >= BATCH_BYTES:
+        if size >= BATCH_BYTES or monotonic() > until:
             yield batch
             batch, size = [], 0
     if batch:

@@ -218,14 +218,25 @@ def test_what_is_no_pattern_is_said(place: Place, pattern: str, says: str) -> No
 
 
 def test_a_pattern_that_never_ends_is_ended(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "LIMIT_S", 1)
+    monkeypatch.setattr(matching, "PATTERN_S", 1)
     place.write("a.txt", "a" * 60 + "b\n")
     engine = place.engines[0]
 
     result = engine.search(place.call(engine), Wanted("(a+)+$"), ".")
 
     assert not result.ok
-    assert "the search" in result.text
+    assert "a pattern that repeats less" in result.text
+
+
+def test_a_search_that_takes_too_long_says_how_far_it_came(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "LIMIT_S", 0.0)
+    place.write("a.py", "needle\n")
+    place.write("b.py", "needle\n")
+
+    assert place.found("needle") == [
+        "a.py:1:needle",
+        "[it took too long: nothing after a.py was searched; name a narrower path]",
+    ]
 
 
 def test_a_stopped_turn_searches_no_more(place: Place) -> None:
