@@ -1,1 +1,1 @@
-"""What an agent runs: shell commands, and reading, writing and patching files."""
+"""What an agent runs: shell commands, and finding, reading, writing and patching files."""

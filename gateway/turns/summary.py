@@ -49,7 +49,7 @@ def _lines(messages: Sequence[Message]) -> list[str]:
 
 
 def _turn_line(turn_id: int | None, messages: Sequence[Message]) -> str:
-    asked = " ".join(one_line(message.content, ASKED_CHARACTERS) for message in messages if message.role is Role.USER)
+    asked = " ".join(_asked(message) for message in messages if message.role is Role.USER)
     calls = [_call(message) for message in messages if message.role is Role.TOOL]
     said = "\n".join(message.content for message in messages if message.role is Role.ASSISTANT)
     parts = [f"Turn {turn_id}: {asked}", *calls[:CALLS_LISTED]]
@@ -57,6 +57,12 @@ def _turn_line(turn_id: int | None, messages: Sequence[Message]) -> str:
         parts.append(f"(+{len(calls) - CALLS_LISTED} calls)")
     receipts = [one_line(line, ASKED_CHARACTERS) for line in said.splitlines() if line.startswith(CHANGED)]
     return " | ".join([*parts, *(receipts or ([one_line(said, ANSWERED_CHARACTERS)] if said else []))])
+
+
+def _asked(message: Message) -> str:
+    said = one_line(message.content, ASKED_CHARACTERS)
+    sent = ", ".join(file.path for file in message.files)
+    return f"{said} (sent along: {one_line(sent, ASKED_CHARACTERS)})" if sent else said
 
 
 def _call(message: Message) -> str:

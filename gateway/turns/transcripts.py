@@ -26,6 +26,10 @@ _MESSAGES = """
     SELECT turn_id, role, content, tool_name, arguments, ok, created_at FROM messages
     WHERE session_id = ? AND role <> 'note' ORDER BY turn_id, position, id
 """
+_FILES = """
+    SELECT f.turn_id, f.path, f.media_type, f.size_bytes FROM turn_files f JOIN turns t ON t.id = f.turn_id
+    WHERE t.session_id = ? ORDER BY f.id
+"""
 _NOTES = "SELECT turn_id, content, created_at FROM messages WHERE session_id = ? AND role = 'note' ORDER BY id"
 _RESTORES = """
     SELECT kind, state, checkpoint_id, safety_id, old_head, new_head, created_at, settled_at FROM restores
@@ -93,7 +97,19 @@ async def _turns(database: Database, session_id: str) -> list[Transcript]:
             message["ok"] = bool(message["ok"])
         messages.setdefault(message.pop("turn_id"), []).append(message)
     turns = [_tree(row) for row in await database.fetch_all(_TURNS, session_id)]
-    return [{**turn, "active": turn["id"] in active, "messages": messages.get(turn["id"], [])} for turn in turns]
+    files: dict[int, list[Transcript]] = {}
+    for row in await database.fetch_all(_FILES, session_id):
+        file = _tree(row)
+        files.setdefault(file.pop("turn_id"), []).append(file)
+    return [
+        {
+            **turn,
+            "active": turn["id"] in active,
+            "files": files.get(turn["id"], []),
+            "messages": messages.get(turn["id"], []),
+        }
+        for turn in turns
+    ]
 
 
 def _tree(row: Row) -> Transcript:

@@ -10,6 +10,8 @@ from gateway.agents.base import TurnContext
 from gateway.offload import Offload
 from gateway.state.sent import KEPT, SentFile
 from gateway.turns.enclosures import Enclosures, media_type
+from gateway.turns.summary import PlainSummary
+from gateway.turns.transcripts import read_transcript
 from tests.gateway.agent_kit import AGENT, KIND, Scripted
 from tests.gateway.commands.kit import Answered, Chat, running_gateway, settings_for
 
@@ -81,6 +83,20 @@ async def test_an_agent_gets_what_came_with_and_without_words_and_knows_of_it_la
     assert wordless.text == "📎 notes.txt"
     assert reader.seen == [[notes], [picture], []]
     assert reader.earlier[2] == [SentFile(*notes[:2], 5), SentFile(*picture[:2], len(PICTURE.content))]
+
+
+async def test_what_came_with_a_message_is_in_a_summary_and_in_an_export(chat: Chat, home: Path):
+    await bring(chat, "$ ls", NOTES)
+    memory = chat.gateway.memory
+    (session,) = await memory.sessions.recent()
+
+    summary = await PlainSummary().compact(await memory.messages.history(session.id), characters=2_000)
+    transcript = await read_transcript(str(home / "gateway.db"), session.id)
+
+    assert f"Turn 1: $ ls (sent along: {FOLDER}/1-notes.txt) | terminal ls: done" in summary
+    assert transcript["turns"][0]["files"] == [
+        {"path": f"{FOLDER}/1-notes.txt", "media_type": "text/plain", "size_bytes": 5}
+    ]
 
 
 async def test_a_retry_brings_the_files_along_and_so_does_its_own(home: Path, app: Path):
