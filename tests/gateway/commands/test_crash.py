@@ -294,29 +294,20 @@ async def test_retry_does_not_run_a_turn_whose_files_did_not_go_back(home: Path,
     assert (app / "app.py").read_bytes() == b"one\ntwo\nx\n"
 
 
-async def test_failed_safety_checkpoint_means_nothing_is_restored(home: Path, app: Path) -> None:
-    full = False
+async def test_failed_safety_checkpoint_means_nothing_is_restored(
+    home: Path, app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_arguments: object) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def before_git(arguments: Sequence[str]) -> None:
-        if full and "update-ref" in arguments:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def make(home: str, user_home: str) -> Engine:
-        return Engine(
-            os.path.join(home, "checkpoints"),
-            user_home=user_home,
-            command_env=COMMAND_ENV,
-            search_path=os.environ["PATH"],
-            before_git=before_git,
-        )
-
-    async with running_gateway(home, settings_for(app), make_engine=make) as gateway:
+    async with running_gateway(home, settings_for(app)) as gateway:
         chat = gateway.chat()
         await chat.say("/write app.py\nagent\n")
         head = await chat.head()
-        full = True
+        with monkeypatch.context() as full:
+            full.setattr("engine.checkpoints.history.write_commit", no_space)
 
-        said = await chat.say("/rollback 1")
+            said = await chat.say("/rollback 1")
 
         assert said.text.startswith("Nothing was restored: the safety checkpoint that makes it undoable")
         assert "No space left on device" in said.text
@@ -325,7 +316,6 @@ async def test_failed_safety_checkpoint_means_nothing_is_restored(home: Path, ap
         assert row["state"] == RestoreState.REFUSED
         assert (app / "app.py").read_bytes() == b"agent\n"
         assert await chat.head() == head
-        full = False
         await chat.say("/rollback 1")
         assert (app / "app.py").read_bytes() == b"one\ntwo\n"
 
