@@ -12,9 +12,11 @@ import pytest
 from engine.checkpoints.bulk import LARGE_BYTES, LEAST_FILES
 from engine.checkpoints.reading import blob_oid, hash_content, read_directory, read_file
 from engine.errors import StorageFailed
+from engine.host.git import Git
 from engine.model import GapReason
 from engine.store.packing import PackWriter, encode_index, pack_blob
 from engine.store.rows import Row
+from engine.store.soundness import find_known
 from engine.upkeep.retention import PrunePolicy
 from tests.engine.lab import Lab, snapshot
 
@@ -267,6 +269,7 @@ def test_index_whose_pack_was_never_named_is_no_holding_and_is_swept(lab: Lab) -
     added.unlink()
     index = added.with_suffix(".idx")
     lab.edit("new", "new\n")
+    assert not find_known(Git(str(lab.store)), [blob_oid(b"new\n")])
 
     assert lab.engine.checkpoint(lab.workspace, "second").created
 
