@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import (
+    ModelAPIError,
     ModelConnectionError,
     ModelRateLimitError,
     ModelServerError,
@@ -117,7 +118,11 @@ class Asker:
                     continue
                 if streamed and text.strip():
                     self._stream(text)
-        return answer.get()
+        response = answer.get()
+        if response.finish_reason is None:
+            # A connection that ends early looks like the end of the answer, but for the reason that every API gives.
+            raise ModelConnectionError(self._model.model_name, "the answer ended in the middle", phase="read")
+        return response
 
     def _attempts(self) -> AsyncRetrying:
         patience = self._patience
@@ -134,7 +139,7 @@ class Asker:
             return state.attempt_number >= patience.attempts or state.upcoming_sleep >= self._budget.left_s()
 
         return AsyncRetrying(
-            retry=retry_if_exception(lambda error: isinstance(error, PASSES) and not isinstance(error, NOT_AGAIN)),
+            retry=retry_if_exception(_may_pass),
             wait=wait,
             stop=enough,
             before_sleep=self._say_wait,
@@ -146,6 +151,12 @@ class Asker:
         error = state.outcome.exception() if state.outcome is not None else None
         why = "asks to wait" if isinstance(error, ModelRateLimitError) else "does not answer"
         self._progress(f"⏳ The model's server {why}; trying again in {state.upcoming_sleep:.0f} s. /stop gives up.")
+
+
+def _may_pass(error: BaseException) -> bool:
+    # One of no kind is an answer that nobody could read: a proxy's page, a stream that ended in the middle.
+    unreadable = type(error) is ModelAPIError
+    return unreadable or (isinstance(error, PASSES) and not isinstance(error, NOT_AGAIN))
 
 
 def _cost(response: ModelResponse) -> float | None:

@@ -4,7 +4,7 @@ A tool call becomes a call and its result, one pair after another, in the order 
 are this program's words: they go to the model as a person's message does, marked as what they are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from gateway.agents.model.tools import RESULT_CHARACTERS, shortened
+from gateway.agents.model.tools import shown
 from gateway.state.messages import Message, Role
 from gateway.state.sent import SentFile
 from gateway.turns.receipts import without_receipt
@@ -32,11 +32,11 @@ CUT_OFF = "There is no result: the call was cut off, and may have been done in p
 NOTHING_SAID = "(no answer)"
 
 
-def history_messages(messages: Sequence[Message]) -> list[ModelMessage]:
-    """The conversation so far; neighbours of one side are one message."""
+def history_messages(messages: Sequence[Message], secrets: Collection[str] = ()) -> list[ModelMessage]:
+    """The conversation so far, results without ``secrets``; neighbours of one side are one message."""
     built: list[ModelMessage] = []
     for message in messages:
-        for part in _parts(message):
+        for part in _parts(message, secrets):
             _append(built, part)
     return built
 
@@ -63,7 +63,7 @@ def with_files(text: str, files: Sequence[SentFile]) -> str:
     return text + FILES.format(listed)
 
 
-def _parts(message: Message) -> Iterator[ModelRequestPart | ModelResponsePart]:
+def _parts(message: Message, secrets: Collection[str]) -> Iterator[ModelRequestPart | ModelResponsePart]:
     match message.role:
         case Role.USER:
             yield UserPromptPart(with_files(message.content, message.files), timestamp=message.created_at)
@@ -77,7 +77,7 @@ def _parts(message: Message) -> Iterator[ModelRequestPart | ModelResponsePart]:
         case Role.TOOL:
             name, call_id = message.tool_name or "", f"call_{message.id}"
             yield ToolCallPart(name, dict(message.arguments or {}), tool_call_id=call_id)
-            text = CUT_OFF if message.ok is None else shortened(message.content, RESULT_CHARACTERS)
+            text = CUT_OFF if message.ok is None else shown(message.content, secrets)
             yield tool_return(name, call_id, text, ok=bool(message.ok))
 
 

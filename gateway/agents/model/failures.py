@@ -48,8 +48,8 @@ def sentence(error: Exception, choice: ModelChoice, secrets: Collection[str]) ->
 
 def words_of(error: Exception) -> str:
     """What a server, or the library, said itself."""
-    if not isinstance(error, ModelAPIError):
-        return getattr(error, "message", "")
+    if not isinstance(error, ModelAPIError) or type(error) is ModelAPIError:
+        return str(getattr(error, "message", ""))
     body = error.body
     if isinstance(body, (bytes, str)):
         text = body if isinstance(body, str) else body.decode("utf-8", "replace")
@@ -132,7 +132,9 @@ SENTENCES: dict[type[Exception], Callable[..., str]] = {
     ModelRequestRejectedError: _rejected,
     ModelTimeoutError: lambda _error, choice, _said: f"The model {choice.shown} did not answer in time. {AGAIN}",
     ModelConnectionError: _connection,
-    ModelAPIError: _server,
+    ModelAPIError: lambda _error, choice, said: (
+        f"The server of the model {choice.shown} answered what cannot be read{said} {AGAIN}"
+    ),
     ContentFilterError: lambda _error, choice, _said: refusal(choice),
     UnexpectedModelBehavior: lambda _error, choice, said: (
         f"The model {choice.shown} answered what cannot be understood{said} {AGAIN}"

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 from anyio import to_thread
 from pydantic_ai.models import Model
+from pydantic_ai.profiles import ModelProfile
 
 from gateway.config.agent import ModelChoice
 from gateway.config.providers import PROVIDERS
@@ -50,10 +51,11 @@ def _openai(choice: ModelChoice, base_url: str, key: str, client: httpx2.AsyncCl
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     if choice.base_url is None:
-        return OpenAIChatModel(choice.name, provider=OpenAIProvider(base_url=base_url, api_key=key, http_client=client))
+        provider = OpenAIProvider(base_url=base_url, api_key=key, http_client=client)
+        return OpenAIChatModel(choice.name, provider=provider, profile=_whole())
     # Whatever else speaks this API is not asked for what OpenAI alone can do.
     other = OpenAICompatibleProvider("openai-compatible", base_url=base_url, api_key=key, http_client=client)
-    return OpenAIChatModel(choice.name, provider=other)
+    return OpenAIChatModel(choice.name, provider=other, profile=_whole())
 
 
 def _openai_responses(choice: ModelChoice, base_url: str, key: str, client: httpx2.AsyncClient) -> Model[Any]:
@@ -71,14 +73,23 @@ def _openrouter(choice: ModelChoice, _base_url: str, key: str, client: httpx2.As
     from pydantic_ai.models.openrouter import OpenRouterModel
     from pydantic_ai.providers.openrouter import OpenRouterProvider
 
-    return OpenRouterModel(choice.name, provider=OpenRouterProvider(api_key=key, http_client=client))
+    provider = OpenRouterProvider(api_key=key, http_client=client)
+    return OpenRouterModel(choice.name, provider=provider, profile=_whole())
 
 
 def _ollama(choice: ModelChoice, base_url: str, key: str, client: httpx2.AsyncClient) -> Model[Any]:
     from pydantic_ai.models.ollama import OllamaModel
     from pydantic_ai.providers.ollama import OllamaProvider
 
-    return OllamaModel(choice.name, provider=OllamaProvider(base_url=base_url, api_key=key, http_client=client))
+    provider = OllamaProvider(base_url=base_url, api_key=key, http_client=client)
+    return OllamaModel(choice.name, provider=provider, profile=_whole())
+
+
+def _whole() -> ModelProfile:
+    """What makes an answer that ends without a reason an error: its connection ended too early."""
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+    return OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
 
 
 def _anthropic(choice: ModelChoice, base_url: str, key: str, client: httpx2.AsyncClient) -> Model[Any]:

@@ -5,7 +5,7 @@ fit, a mistake of the tool, a refusal of the engine or of a person.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from engine.errors import EngineError
 from engine.model import ToolResult
 from gateway.agents.base import Tools
+from gateway.logs import hidden
 from gateway.render import one_line
 
 RESULT_CHARACTERS = 30_000
@@ -134,8 +135,10 @@ class Result:
     mistaken: bool = False
 
 
-async def run_call(tools: Tools, name: str, arguments: Mapping[str, Any] | str | None) -> Result:
-    """Run one call as a model wrote it, and give what it is to be told."""
+async def run_call(
+    tools: Tools, name: str, arguments: Mapping[str, Any] | str | None, secrets: Collection[str]
+) -> Result:
+    """Run one call as a model wrote it, and give what it is to be told, without any of ``secrets``."""
     try:
         call = parse_call(name, arguments)
     except ValueError as error:
@@ -145,7 +148,12 @@ async def run_call(tools: Tools, name: str, arguments: Mapping[str, Any] | str |
     except EngineError as error:
         return Result(str(error))
     notes = "".join(f"\n(Note: {note})" for note in result.notes)
-    return Result(shortened(result.text, RESULT_CHARACTERS) + notes, result.ok)
+    return Result(shown(result.text, secrets) + notes, result.ok)
+
+
+def shown(text: str, secrets: Collection[str]) -> str:
+    """A result as a model gets it: without secrets, and in part where it is long."""
+    return shortened(hidden(text, secrets), RESULT_CHARACTERS)
 
 
 def parse_call(name: str, arguments: Mapping[str, Any] | str | None) -> Call:

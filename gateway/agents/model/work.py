@@ -105,7 +105,7 @@ class Work:
         for call in calls:
             if self._budget.left_s() <= 0:
                 raise self._budget.out_of_time()
-            result = await run_call(self._context.tools, call.tool_name, call.args)
+            result = await run_call(self._context.tools, call.tool_name, call.args, self._order.secrets)
             mistaken = mistaken and result.mistaken
             results.append(tool_return(call.tool_name, call.tool_call_id, result.text, ok=result.ok))
         self._mistakes = self._mistakes + 1 if mistaken else 0
@@ -114,7 +114,7 @@ class Work:
     async def _before_this_turn(self, *, at_most: int | None = None) -> list[ModelMessage]:
         """The conversation up to what is asked now, and that."""
         context = self._context
-        history = history_messages(await context.history(self._summary, at_most=at_most))
+        history = history_messages(await context.history(self._summary, at_most=at_most), self._order.secrets)
         return asked(history, with_images(with_files(context.text, context.files), await self._images()))
 
     async def _images(self) -> list[tuple[SentFile, bytes]]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 from aiohttp import web
@@ -52,9 +52,10 @@ class Fails:
 
 @dataclass(frozen=True)
 class Breaks:
-    """The connection ends after some words."""
+    """The connection ends after some words; ``politely``, as if that were all."""
 
     text: str = "half of an ans"
+    politely: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class ModelServer:
     """What a test scripts and looks at. ``requests`` are the bodies in order, ``keys`` what each was sent with."""
 
     wire: str
+    name: str = "scripted-1"
+    """The model that is asked for and that answers."""
     port: int = 0
     script: list[Scripted] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -87,7 +90,7 @@ class ModelServer:
 
     @property
     def model(self) -> str:
-        return f"{self.wire}:scripted-1"
+        return f"{self.wire}:{self.name}"
 
     def settings(self, **more: object) -> dict[str, Any]:
         """The section ``agent`` of a configuration that uses it."""
@@ -154,12 +157,12 @@ def _contents(content: Any) -> Iterator[tuple[str, ...]]:
 
 
 @asynccontextmanager
-async def model_server(wire: str) -> AsyncIterator[ModelServer]:
+async def model_server(wire: str, name: str = "scripted-1") -> AsyncIterator[ModelServer]:
     """Serve until the block ends; what was odd about a request fails the test."""
-    server = ModelServer(wire)
+    server = ModelServer(wire, name)
     app = web.Application()
-    app.router.add_post("/v1/chat/completions", _handler(server, _Openai()))
-    app.router.add_post("/v1/messages", _handler(server, _Anthropic()))
+    app.router.add_post("/v1/chat/completions", _handler(server, _Openai(name)))
+    app.router.add_post("/v1/messages", _handler(server, _Anthropic(name)))
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -212,6 +215,8 @@ async def _play(
             await response.write(wire.error(act))
         else:
             await response.write(wire.beginning(act.text))
+            if isinstance(act, Breaks) and act.politely:
+                return response
             if isinstance(act, Breaks):
                 assert request.transport is not None
                 request.transport.abort()
@@ -233,10 +238,15 @@ def _require(condition: object, complaint: str) -> None:
         raise Refused(complaint)
 
 
+@dataclass(frozen=True)
 class _Openai:
     """Chat completions."""
 
-    known = frozenset({"model", "messages", "stream", "stream_options", "tools", "tool_choice", "parallel_tool_calls"})
+    name: str
+
+    known: ClassVar = frozenset(
+        {"model", "messages", "stream", "stream_options", "tools", "tool_choice", "parallel_tool_calls"}
+    )
 
     def key(self, request: web.Request) -> str:
         scheme, _, key = request.headers["Authorization"].partition(" ")
@@ -294,13 +304,18 @@ class _Openai:
         return _event({**self._frame(), "choices": [choice]})
 
     def _frame(self) -> dict[str, Any]:
-        return {"id": "c-1", "object": "chat.completion.chunk", "created": 1700000000, "model": "scripted-1"}
+        return {"id": "c-1", "object": "chat.completion.chunk", "created": 1700000000, "model": self.name}
 
 
+@dataclass(frozen=True)
 class _Anthropic:
     """Messages."""
 
-    known = frozenset({"model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice", "cache_control"})
+    name: str
+
+    known: ClassVar = frozenset(
+        {"model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice", "cache_control"}
+    )
 
     def key(self, request: web.Request) -> str:
         _require(request.headers["anthropic-version"], "no version")
@@ -359,7 +374,7 @@ class _Anthropic:
         return _event({"type": "error", **(fails.body if isinstance(fails.body, Mapping) else {})}, "error")
 
     def _start(self, tokens: int) -> bytes:
-        message = {"id": "m-1", "type": "message", "role": "assistant", "model": "scripted-1", "content": []}
+        message = {"id": "m-1", "type": "message", "role": "assistant", "model": self.name, "content": []}
         ends = {"stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": tokens, "output_tokens": 1}}
         return _event({"type": "message_start", "message": message | ends}, "message_start")
 

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.agents.model.limits import Budget, LimitReached, Limits
 from tests.gateway.agents.model.desk import chat_with
-from tests.gateway.agents.model.server import Call, Hangs, ModelServer, Says
+from tests.gateway.agents.model.server import Call, Hangs, ModelServer, Says, model_server
 from tests.gateway.commands.kit import Gateway
 
 LOOK = Says("Looking.", [Call("read_file", {"path": "src/a.py"})])
@@ -83,3 +83,14 @@ async def test_costs_add_up_to_a_limit_and_unknown_ones_to_none() -> None:
     with pytest.raises(LimitReached, match=r"limit of \$0.5 for one turn \(agent.max_cost_usd\)"):
         budget.begin_step()
     assert budget.usage().cost_dollars == 0.5
+
+
+async def test_a_known_price_is_told_and_bounds_the_turn(home: Path, app: Path) -> None:
+    async with model_server("anthropic", "claude-haiku-4-5") as server:
+        dear = Says("Looking.", [Call("read_file", {"path": "src/a.py"})], tokens=(100_000, 100))
+        server.will(dear, dear)
+        async with chat_with(server, home, app, max_cost_usd=0.15) as chat:
+            answer = await chat.say("look at it")
+
+    assert "Stopped at the limit of $0.15 for one turn (agent.max_cost_usd)." in answer.text
+    assert "Σ 2 requests · 200,000 tokens in, 200 out · $0.2010" in answer.text
