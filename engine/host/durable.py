@@ -5,7 +5,7 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -38,7 +38,9 @@ def write_bytes(path: str, content: bytes, *, temporary: str | None = None) -> N
 
 
 def write_all(files: Mapping[str, bytes]) -> None:
-    """Replace several files, each atomically, and all durably, mode 0600; the disk is asked for all of them at once.
+    """Replace several files, each atomically, mode 0600; the disk is asked for all their contents at once.
+
+    That they have their names is durable with the next sync in a journal that keeps its order, as git relies on, too.
 
     Raises:
         OSError: some of them may be replaced.
@@ -61,12 +63,6 @@ def write_all(files: Mapping[str, bytes]) -> None:
         for temporary in temporaries.values():  # what failed is told, and a prune sweeps what is left
             with suppress(OSError):
                 os.unlink(temporary)
-    with ExitStack() as stack:
-        directories = []
-        for directory in sorted({os.path.dirname(path) for path in files}):
-            directories.append(os.open(directory, os.O_RDONLY | os.O_DIRECTORY))
-            stack.callback(os.close, directories[-1])
-        _sync_all(directories)
 
 
 def _write_whole(descriptor: int, content: bytes) -> None:

@@ -11,6 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -189,8 +190,12 @@ def _read_note(path: str) -> RunningNote | None:
 
 
 def clear_running(path: str) -> None:
-    """Note that a tool has ended."""
-    durable.remove(path)
+    """Note that a tool has ended.
+
+    Not synced: a note that a power loss brings back tells of a state that its turn's checkpoint holds already.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 INSTANCE = secrets.token_hex(8)

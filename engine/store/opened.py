@@ -216,9 +216,9 @@ class Store:
         return reading.ledger
 
     def touch(self, workspace: Workspace) -> None:
-        """Note that the workspace is in use: its directory, the parent's identity, and when."""
+        """Note that the workspace is in use: its directory, the parent's identity, and to the minute when."""
         path = self.layout.project(workspace.hash)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = datetime.now(UTC).isoformat(timespec="minutes")
         try:
             known = durable.read_json(path) or {}
         except ValueError:
