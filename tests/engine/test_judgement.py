@@ -229,14 +229,6 @@ def test_path_without_own_changes_is_kept_unless_it_is_as_the_checkpoint_holds_i
     assert court.one(records, MINE, MINE) == Judged()
 
 
-def test_all_whose_it_is_are_named(court: Court) -> None:
-    wrote_both = [wrote(1, "c", (PLAIN, MINE)), wrote(2, "b", (MINE, BOTH))]
-    took_back = [*wrote_both, restored(3, "b", (BOTH, MINE), (1,)), restored(4, "c", (MINE, OTHER), ())]
-
-    assert court.one(wrote_both, PLAIN, BOTH) == kept("written by b and c", PLAIN, BOTH)
-    assert court.one(took_back, PLAIN, OTHER) == kept("changed by b and c", PLAIN, OTHER)
-
-
 def test_conflict_with_another_chat_or_a_hand_is_kept_with_the_reason(court: Court) -> None:
     why = "the same lines were changed on both sides"
 
@@ -281,14 +273,6 @@ def test_as_many_steps_are_reversed_as_can_be(court: Court) -> None:
     )
 
 
-def test_steps_are_left_out_until_the_rest_can_be_reversed(court: Court) -> None:
-    records = [wrote(1, "a", (None, OTHER)), wrote(2, "a", (PLAIN, MINE)), wrote(3, "a", (CLASH, None))]
-
-    assert court.one(records, None, None) == merged(
-        "keeps what was edited by hand", None, CLASH, LedgerEntry(CLASH, "a", "turn 2", None, (1, 2))
-    )
-
-
 def test_step_after_which_nothing_would_stand_is_not_where_it_stops(court: Court) -> None:
     records = [
         wrote(1, "a", (PLAIN, MINE)),
@@ -300,6 +284,23 @@ def test_step_after_which_nothing_would_stand_is_not_where_it_stops(court: Court
 
     assert judged == merged(
         "keeps what was edited by hand", None, CLASH, LedgerEntry(CLASH, "a", "turn 2", None, (1, 2))
+    )
+
+
+def test_directory_comes_back_too(court: Court) -> None:
+    folder = Entry(EntryKind.DIRECTORY, 0o750, None)
+    records = [wrote(1, "a", (None, MINE)), wrote(2, "a", (folder, None))]
+
+    assert court.one(records, None, None) == merged(
+        "keeps what was edited by hand", None, folder, LedgerEntry(folder, "a", "turn 1", None, (1,))
+    )
+
+
+def test_what_another_chat_made_where_all_was_deleted_is_kept(court: Court) -> None:
+    records = [wrote(1, "a", (PLAIN, MINE)), wrote(2, "a", (MINE, None)), wrote(3, "b", (None, OTHER))]
+
+    assert court.one(records, PLAIN, OTHER) == kept(
+        "written by b; it was made or deleted on one side and changed on the other", PLAIN, OTHER
     )
 
 

@@ -272,6 +272,22 @@ def test_contents_and_results_may_be_as_large_as_a_checkpoint_could_hold_and_no_
                 assert refusal(merger, file(now), *reverse).startswith("it is larger than ")
 
 
+@pytest.mark.parametrize("lines", [1, 30_000], ids=["one piece", "several pieces"])
+def test_content_of_just_the_limit_is_merged_and_one_over_it_is_not(
+    git: Git, reader: ObjectReader, tmp_path: Path, lines: int
+) -> None:
+    long = "".join(f"{number} of many\n" for number in range(lines))
+    grown, now = text(l2=long), text(l2=long, l12="other\n")
+    for content in (grown, now):
+        git.run(["hash-object", "-w", "--stdin"], stdin=content)
+    assert len(now) > len(grown) > len(OTHER)
+
+    with Merger(git, reader, str(tmp_path), len(now)) as merger:
+        assert merger.reverse(file(now), [step(file(PLAIN), file(grown))]) == file(OTHER)
+    with Merger(git, reader, str(tmp_path), len(now) - 1) as merger:
+        assert refusal(merger, file(now), step(file(PLAIN), file(grown))).startswith("it is larger than ")
+
+
 def test_scratch_that_cannot_be_made_is_a_refusal(git: Git, reader: ObjectReader, tmp_path: Path) -> None:
     with Merger(git, reader, str(tmp_path / "missing"), 100_000) as merger:
         why = refusal(merger, file(BOTH), step(file(PLAIN), file(MINE)))
