@@ -74,6 +74,8 @@ def test_source_is_listed_and_nothing_else(place: Place) -> None:
     for path in ("src/a.py", "src/b.gen", "private/c.py", "node_modules/d.js", ".git/config", "sub/.git/HEAD", "e~"):
         place.write(path, "x\n")
     place.write("sub/inner.py", "x\n")
+    place.write("sub/.GIT/HEAD", "x\n")
+    place.write("module/.git", "gitdir: ../.git\n")
     place.write("venv/pyvenv.cfg", "")
     place.write(".takeback/inbox/1-f.txt", "x\n")
     (place.root / "link.py").symlink_to("src/a.py")
@@ -311,4 +313,5 @@ def test_a_text_is_looked_for_first_where_a_pattern_has_one() -> None:
     assert literal_of(Wanted("parsed?")) == "parse"
     assert literal_of(Wanted("one|three")) is None
     assert literal_of(Wanted("task", ignore_case=True)) is None
+    assert literal_of(Wanted("sidewalk", ignore_case=True)) == "dewal"
     assert literal_of(Wanted("a.b(c)", literal=True)) == "a.b(c)"

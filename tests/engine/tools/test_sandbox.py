@@ -284,6 +284,19 @@ def test_looking_round_takes_few_calls_and_finds_what_the_host_does(
     ]
 
 
+def test_what_is_left_out_is_not_even_listed_in_a_sandbox(tree: SandboxTree, box: Busybox, work: Path) -> None:
+    for path in ("node_modules/deep/d.js", "src/a.py"):
+        (work / path).parent.mkdir(parents=True)
+        (work / path).write_text("x\n")
+
+    tree.look_below("", {"node_modules"}, ".gitignore")
+
+    box.calls = 0
+    assert [name for name, _ in tree.entries("")] == ["src"]
+    assert [name for name, _ in tree.entries("src")] == ["a.py"]
+    assert box.calls == 0
+
+
 def test_lines_of_a_file_are_read_in_a_sandbox_too(tree: SandboxTree, work: Path) -> None:
     (work / "text").write_text("one\ntwo\nthree\n")
 

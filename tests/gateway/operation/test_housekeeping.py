@@ -165,17 +165,21 @@ async def test_what_people_sent_goes_when_its_time_is_over(memory, engine, works
     await memory.turns.finish(turn.id, TurnState.DONE)
     offload = Offload(engine)
     call = ToolCall(workspace, TurnRef("chat", "session", str(turn.id)), guarded=False, operation="keeping")
-    await Enclosures(memory, offload).keep(turn, call, [Attachment("notes.txt", b"mine")])
+    sent = [Attachment("notes.txt", b"mine"), Attachment("plan.txt", b"mine")]
+    await Enclosures(memory, offload).keep(turn, call, sent)
     kept = Path(workspace.root) / offload.sent_path(f"{turn.id}-notes.txt")
     keeper = housekeeping(memory, engine, [])
     await keeper.tick()
     assert kept.exists()
     (kept.parent / "own.txt").write_text("a person's own")
+    in_the_way = kept.with_name(f"{turn.id}-plan.txt")
+    in_the_way.unlink()
+    in_the_way.mkdir()
 
     clock.advance(KEPT + timedelta(hours=1))
     await keeper.tick()
 
-    assert [path.name for path in kept.parent.iterdir()] == ["own.txt"]
+    assert sorted(path.name for path in kept.parent.iterdir()) == [in_the_way.name, "own.txt"]
     assert await memory.sent.old() == {}
 
 

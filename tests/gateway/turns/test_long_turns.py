@@ -70,6 +70,7 @@ async def test_looking_round_is_recorded_and_takes_no_checkpoint(office: Office,
     ]
     assert office.platform.sent() == ["Makefile:2:\techo needle\nMakefile (18 bytes)\n"]
     assert await office.offload.checkpoints(request.workspace) == []
+    assert await office.offload.session_diff(request.workspace, request.session.id) is None
 
 
 async def test_the_last_reply_ends_with_what_was_changed_and_what_it_took(office: Office, project: Path):
