@@ -48,12 +48,15 @@ class ModelAgent:
 
     async def answer(self, context: TurnContext) -> Answer:
         """Answer one turn; cancelled when the turn is stopped."""
-        settings = self.settings
-        budget = Budget(Limits(settings.max_steps, settings.max_tokens, settings.max_minutes, settings.max_cost_usd))
         try:
             choice, key = await self._usable()
+            return await self._answered(context, choice, key)
         except ModelUnusable as error:
             return Answer((say(f"✖ {error}"),), failed=True)
+
+    async def _answered(self, context: TurnContext, choice: ModelChoice, key: str | None) -> Answer:
+        settings = self.settings
+        budget = Budget(Limits(settings.max_steps, settings.max_tokens, settings.max_minutes, settings.max_cost_usd))
         await _loaded()
         from gateway.agents.model.asking import Asker, Patience
         from gateway.agents.model.prompt import own_prompt

@@ -8,11 +8,14 @@ from typing import Any
 
 import httpx2
 from anyio import to_thread
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model
 from pydantic_ai.profiles import ModelProfile
 
+from gateway.agents.choosing import ModelUnusable
 from gateway.config.agent import ModelChoice
 from gateway.config.providers import PROVIDERS
+from gateway.render import one_line
 
 CONNECT_S = 10.0
 """How long a connection may take to be made."""
@@ -26,18 +29,24 @@ NO_KEY = "none"
 
 @asynccontextmanager
 async def reached(choice: ModelChoice, key: str | None, *, silence_s: float = SILENCE_S) -> AsyncIterator[Model[Any]]:
-    """Have a model at hand; its connections are closed at the end. The key goes to its server and nowhere else."""
-    # In a thread: the libraries read files while they are imported and made.
-    client, model = await to_thread.run_sync(_make, choice, key or NO_KEY, silence_s)
-    async with client:
-        yield model
+    """Have a model at hand; its connections are closed at the end. The key goes to its server and nowhere else.
 
-
-def _make(choice: ModelChoice, key: str, silence_s: float) -> tuple[httpx2.AsyncClient, Model[Any]]:
+    Raises:
+        ModelUnusable: its provider has no such thing.
+    """
     timeout = httpx2.Timeout(silence_s, connect=min(CONNECT_S, silence_s))
-    client = httpx2.AsyncClient(timeout=timeout, verify=_trusted(), follow_redirects=False)
+    # In threads: files are read for it.
+    trusted = await to_thread.run_sync(_trusted)
+    async with httpx2.AsyncClient(timeout=timeout, verify=trusted, follow_redirects=False) as client:
+        yield await to_thread.run_sync(_make, choice, key or NO_KEY, client)
+
+
+def _make(choice: ModelChoice, key: str, client: httpx2.AsyncClient) -> Model[Any]:
     base_url = choice.base_url or PROVIDERS[choice.provider].base_url
-    return client, _MAKERS[choice.provider](choice, base_url, key, client)
+    try:
+        return _MAKERS[choice.provider](choice, base_url, key, client)
+    except UserError as error:
+        raise ModelUnusable(f"{choice.shown} cannot be used: {one_line(error.message, 300)}") from error
 
 
 @cache
