@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning
 from engine.model import EntryKind, Limits, Workspace
 from engine.store.objects import missing_objects
 from engine.store.refs import base_ref, find_ref, update_refs
-from tests.engine.upkeep.kit import Kit, no_fault
+from tests.engine.upkeep.kit import Kit, failing, no_fault
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +34,9 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Kit:
 
 @pytest.fixture
 def kit(shared: Kit) -> Iterator[Kit]:
+    store = shared.store
     yield shared
-    shared.fault = no_fault
+    shared.store, shared.fault = store, no_fault
 
 
 @pytest.fixture
@@ -230,14 +231,14 @@ def test_file_that_moved_since_it_was_read_is_named_and_the_base_stays(
 
 
 class Restless:
-    """Changes a file each time that git is to take the contents, for some times."""
+    """Changes a file before git starts with a command, for some times."""
 
-    def __init__(self, kit: Kit, workspace: Workspace, times: int) -> None:
-        self.times, self.count = times, 0
+    def __init__(self, kit: Kit, workspace: Workspace, times: int, command: str = "fast-import") -> None:
+        self.times, self.count, self.command = times, 0, command
         self._kit, self._workspace = kit, workspace
 
     def __call__(self, arguments: tuple[str, ...]) -> None:
-        if arguments[0] == "fast-import" and self.count < self.times:
+        if arguments[0] == self.command and self.count < self.times:
             self.count += 1
             self._kit.write(self._workspace, "a", b"restless %d\n" % self.count)
 
@@ -262,17 +263,26 @@ def test_files_that_never_keep_still_are_an_error_that_says_so(kit: Kit, workspa
 # --- what it is built on
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("content", "file moved", "no longer executable", "empty directory gone", "link elsewhere"),
+        ("directory to file", "file to directory", "link to directory"),
+        ("directory gone", "file to link of its text", "link to file of its text"),
+        ("nested repository",),
+    ],
+    ids=" and ".join,
+)
 def test_index_of_an_older_base_is_set_right_by_what_the_base_holds(
-    kit: Kit, fresh: Kit, workspace: Workspace, tmp_path: Path
+    kit: Kit, fresh: Kit, workspace: Workspace, changes: Sequence[str]
 ) -> None:
-    index = kit.store.layout.index(workspace.hash)
-    taken(kit, workspace)
-    shutil.copyfile(index, tmp_path / "older")
-    for change in ("content", "file moved", "no longer executable", "empty directory gone", "link elsewhere"):
+    older = taken(kit, workspace)
+    for change in changes:
         CHANGES[change](root_of(workspace))
     newer = taken(kit, workspace)
-    shutil.copyfile(tmp_path / "older", index)
-    kit.store = kit.open_again()
+    kit.store = kit.open_again()  # as after a crash: the index was not written after the second capture
+    with kit.store.use(workspace, "a test"):
+        assert kit.store.index(workspace).base == older.commit
 
     again = taken(kit, workspace)
     kit.write(workspace, "b", b"further\n")
@@ -326,6 +336,79 @@ def test_base_whose_objects_are_lost_is_captured_anew(tmp_path: Path) -> None:
     assert second.tree == first.tree
     assert listing(kit, second.commit).keys() == {"d/x"}
     assert kit.content(second.commit, "d/x") == b"x\n"
+
+
+# --- what the store has, but broken
+
+
+def spoil(kit: Kit, oids: Iterable[str]) -> None:
+    for oid in oids:
+        path = Path(kit.store.layout.store, "objects", oid[:2], oid[2:])
+        path.chmod(0o600)
+        path.write_bytes(b"garbage")
+
+
+def fill(kit: Kit, workspace: Workspace, mark: str) -> dict[str, bytes]:
+    """Put into a workspace what no other one holds, and return what git is to hold of it."""
+    kit.write(workspace, "d/precious", mark.encode())
+    (root_of(workspace) / "precious link").symlink_to(mark)
+    kit.write(workspace, mark, b"")
+    (root_of(workspace) / mark).chmod(0o640)
+    return {"d/precious": mark.encode(), "precious link": mark.encode()}
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
+def test_whatever_a_capture_stands_on_is_written_anew_where_it_is_broken(
+    kit: Kit, tmp_path: Path, *, first: bool
+) -> None:
+    mark = tmp_path.name
+    earlier = kit.workspace(f"{mark}.earlier")
+    fill(kit, earlier, mark)
+    broken = taken(kit, earlier)
+    trees = kit.store.git.run(["ls-tree", "-r", "-d", "--object-only", broken.commit]).decode().split()
+    modes = kit.content(broken.commit, MODES_PATH)
+    spoil(kit, {blob_oid(mark.encode()), blob_oid(modes), broken.tree, *trees})
+    kit.store = kit.open_again()
+    workspace = kit.workspace(mark)
+    if not first:
+        kit.write(workspace, "d/precious", b"something else\n")
+        taken(kit, workspace)
+
+    wanted = fill(kit, workspace, mark)
+    captured = taken(kit, workspace)
+
+    assert captured.tree == broken.tree
+    assert {path: kit.content(captured.commit, path) for path in wanted} == wanted
+    assert kit.content(captured.commit, MODES_PATH) == modes
+
+
+def test_file_that_moves_before_its_broken_object_is_mended_is_read_again(kit: Kit, tmp_path: Path) -> None:
+    mark = tmp_path.name
+    earlier = kit.workspace(f"{mark}.earlier")
+    kit.write(earlier, "a", mark.encode())
+    taken(kit, earlier)
+    spoil(kit, [blob_oid(mark.encode())])
+    workspace = kit.workspace(mark)
+    kit.write(workspace, "a", mark.encode())
+
+    with kit.store.use(workspace, "a test"):
+        kit.fault = Restless(kit, workspace, times=1, command="cat-file")
+        captured = capture(kit.store, workspace, frozenset())
+
+    assert kit.content(captured.commit, "a") == b"restless 1\n"
+
+
+def test_capture_that_failed_doubts_what_it_builds_on(kit: Kit, workspace: Workspace) -> None:
+    taken(kit, workspace)
+    assert kit.store.remembered(workspace).proved
+    for number in range(100):
+        kit.write(workspace, f"many/{number}", b"%d" % number)
+
+    kit.fault = failing("fast-import")
+    with pytest.raises(GitFailed):
+        taken(kit, workspace)
+
+    assert not kit.store.remembered(workspace).proved
 
 
 # --- what is said
