@@ -31,3 +31,10 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[ModelServer]:
     """One of either kind, test by test."""
     async with model_server(request.param) as server:
         yield server
+
+
+@pytest.fixture
+async def openai() -> AsyncIterator[ModelServer]:
+    """One that speaks OpenAI's API, for what does not depend on it."""
+    async with model_server("openai") as server:
+        yield server

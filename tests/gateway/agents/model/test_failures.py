@@ -99,15 +99,15 @@ async def test_what_passes_costs_nothing_but_time(
 
 
 async def test_a_server_that_asks_to_wait_longer_than_the_turn_has_is_not_waited_for(
-    server: ModelServer, home: Path, app: Path
+    openai: ModelServer, home: Path, app: Path
 ) -> None:
-    server.will(Fails(429, {"error": {"message": "slow down"}}, {"retry-after": "3600"}))
+    openai.will(Fails(429, {"error": {"message": "slow down"}}, {"retry-after": "3600"}))
 
-    async with chat_with(server, home, app, max_minutes=1) as chat:
+    async with chat_with(openai, home, app, max_minutes=1) as chat:
         answer = await chat.say("hello")
 
     assert "It asks to wait 3600 s." in answer.text
-    assert len(server.requests) == 1
+    assert len(openai.requests) == 1
 
 
 async def test_a_server_that_is_not_there_is_named(server: ModelServer, home: Path, app: Path) -> None:
@@ -145,14 +145,11 @@ async def test_a_conversation_that_is_too_long_is_summed_up_once_and_asked_again
     assert words not in str(again)
 
 
-async def test_a_conversation_that_stays_too_long_is_said(server: ModelServer, home: Path, app: Path) -> None:
-    if server.wire == "openai":
-        too_long = Fails(400, openai_error("maximum context length", "context_length_exceeded"))
-    else:
-        too_long = Fails(400, anthropic_error("prompt is too long", "invalid_request_error"))
-    server.will(too_long, too_long)
+async def test_a_conversation_that_stays_too_long_is_said(openai: ModelServer, home: Path, app: Path) -> None:
+    too_long = Fails(400, openai_error("maximum context length", "context_length_exceeded"))
+    openai.will(too_long, too_long)
 
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         answer = await chat.say("and?")
 
     assert "is too long for the model" in answer.text
@@ -185,10 +182,10 @@ async def test_a_refusal_is_said(server: ModelServer, home: Path, app: Path) -> 
     assert ended == ["failed"]
 
 
-async def test_an_empty_answer_is_said(server: ModelServer, home: Path, app: Path) -> None:
-    server.will(Says())
+async def test_an_empty_answer_is_said(openai: ModelServer, home: Path, app: Path) -> None:
+    openai.will(Says())
 
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         answer = await chat.say("hello")
         ended = await states(chat.gateway)
 

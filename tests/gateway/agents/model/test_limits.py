@@ -25,18 +25,18 @@ async def state(gateway: Gateway) -> str:
     ],
 )
 async def test_a_turn_that_goes_on_and_on_is_ended_at_its_limit(
-    server: ModelServer, home: Path, app: Path, limit: dict[str, int], requests: int, wanted: str
+    openai: ModelServer, home: Path, app: Path, limit: dict[str, int], requests: int, wanted: str
 ) -> None:
-    server.will(LOOK, LOOK, LOOK)
+    openai.will(LOOK, LOOK, LOOK)
 
-    async with chat_with(server, home, app, **limit) as chat:
+    async with chat_with(openai, home, app, **limit) as chat:
         answer = await chat.say("look at it")
         ended = await state(chat.gateway)
 
     assert wanted in answer.text
     assert 'Say "continue" to go on from here' in answer.text
     assert answer.lines[0] == "Looking."
-    assert len(server.requests) == requests
+    assert len(openai.requests) == requests
     assert ended == "failed"
 
 
@@ -55,20 +55,20 @@ async def test_a_model_that_never_ends_is_left_when_the_time_is_over(
 
 
 async def test_what_was_done_before_a_limit_is_remembered_by_the_next_turn(
-    server: ModelServer, home: Path, app: Path
+    openai: ModelServer, home: Path, app: Path
 ) -> None:
-    server.will(LOOK, Says("It is one."))
+    openai.will(LOOK, Says("It is one."))
 
-    async with chat_with(server, home, app, max_steps=1) as chat:
+    async with chat_with(openai, home, app, max_steps=1) as chat:
         await chat.say("look at it")
         await chat.say("continue")
 
-    assert server.heard()[:3] == [
+    assert openai.heard()[:3] == [
         ("user", "look at it"),
         ("call", "read_file", '{"path":"src/a.py"}'),
         ("result", "a = 1\n"),
     ]
-    assert server.heard()[-1] == ("user", "continue")
+    assert openai.heard()[-1] == ("user", "continue")
 
 
 async def test_costs_add_up_to_a_limit_and_unknown_ones_to_none() -> None:

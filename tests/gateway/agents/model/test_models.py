@@ -20,27 +20,27 @@ OTHER_KEY = "sk-of-the-other"
 
 
 async def test_a_session_keeps_the_model_it_chose_over_a_restart_and_new(
-    server: ModelServer, home: Path, app: Path
+    openai: ModelServer, home: Path, app: Path
 ) -> None:
     async with model_server("openai") as other:
         models = {"small": {"model": "openai:mini", "base_url": other.base_url, "api_key": OTHER_KEY}}
-        server.will(Says("I am the first."), Says("The first again."))
+        openai.will(Says("I am the first."), Says("The first again."))
         other.will(Says("I am small."), Says("Still small."), Says("Small as ever."))
 
-        async with chat_with(server, home, app, models=models) as chat:
+        async with chat_with(openai, home, app, models=models) as chat:
             await chat.say("who?")
             shown = await chat.say("/model")
             switched = await chat.say("/model SMALL")
             second = await chat.say("who?")
             status = await chat.say("/status")
-        async with chat_with(server, home, app, models=models) as chat:
+        async with chat_with(openai, home, app, models=models) as chat:
             third = await chat.say("who?")
             await chat.say("/new")
             fourth = await chat.say("who?")
             back = await chat.say("/model default")
             fifth = await chat.say("who?")
 
-    assert shown.lines[0] == f"default ({server.model} at {server.base_url}) answers in this session."
+    assert shown.lines[0] == f"default ({openai.model} at {openai.base_url}) answers in this session."
     assert shown.lines[2] == f"  small (openai:mini at {other.base_url})"
     assert "small (openai:mini" in switched.text
     assert "/model default goes back." in switched.text
@@ -53,13 +53,13 @@ async def test_a_session_keeps_the_model_it_chose_over_a_restart_and_new(
     ]
     assert "goes back" not in back.text
     assert set(other.keys) == {OTHER_KEY}
-    assert set(server.keys) == {KEY}
+    assert set(openai.keys) == {KEY}
     # The conversation goes along.
     assert other.heard(0)[:2] == [("user", "who?"), ("assistant", "I am the first.")]
 
 
-async def test_a_model_that_is_not_configured_cannot_be_chosen(server: ModelServer, home: Path, app: Path) -> None:
-    async with chat_with(server, home, app, models={"small": {"model": "openai:mini"}}) as chat:
+async def test_a_model_that_is_not_configured_cannot_be_chosen(openai: ModelServer, home: Path, app: Path) -> None:
+    async with chat_with(openai, home, app, models={"small": {"model": "openai:mini"}}) as chat:
         answer = await chat.say("/model smal")
 
     assert answer.text == (
@@ -124,12 +124,12 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
     assert f"pip install 'takeback[{extra}]'" in str(problem_of(choice))
 
 
-async def test_what_an_earlier_choice_names_may_be_gone_by_now(server: ModelServer, home: Path, app: Path) -> None:
-    server.will(Says("Here."))
+async def test_what_an_earlier_choice_names_may_be_gone_by_now(openai: ModelServer, home: Path, app: Path) -> None:
+    openai.will(Says("Here."))
 
-    async with chat_with(server, home, app, models={"small": {"model": "openai:mini"}}) as chat:
+    async with chat_with(openai, home, app, models={"small": {"model": "openai:mini"}}) as chat:
         await chat.say("/model small")
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         answer = await chat.say("who?")
 
     assert answer.lines[0] == "Here."

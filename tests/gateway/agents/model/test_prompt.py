@@ -8,16 +8,16 @@ from tests.gateway.agents.model.server import Call, Fails, ModelServer, Says
 
 
 async def test_the_workspace_adds_its_own_words_in_part_where_they_are_many(
-    server: ModelServer, home: Path, app: Path
+    openai: ModelServer, home: Path, app: Path
 ) -> None:
     (app / "AGENTS.md").write_text("Use tabs.\n" + "x" * WORKSPACE_CHARACTERS)
-    server.will(Says("Yes."))
+    openai.will(Says("Yes."))
 
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         await chat.say("tabs?")
         recorded = await chat.gateway.memory.database.fetch_all("SELECT 1 FROM messages WHERE role = 'tool'")
 
-    told = server.instructions()
+    told = openai.instructions()
     assert told.startswith(own_prompt())
     assert "The workspace says in its AGENTS.md:\n\nUse tabs.\n" in told
     assert told.endswith("(10 characters more: read_file shows them)")
@@ -30,9 +30,9 @@ def test_the_prompt_is_short_and_says_what_taking_back_means() -> None:
 
 
 async def test_a_conversation_summed_up_by_hand_is_told_as_its_summary(
-    server: ModelServer, home: Path, app: Path
+    openai: ModelServer, home: Path, app: Path
 ) -> None:
-    server.will(
+    openai.will(
         Says(calls=[Call("read_file", {"path": "src/a.py"})]),
         Says("It is one."),
         Says("The person asked what a is; it is one."),
@@ -40,30 +40,30 @@ async def test_a_conversation_summed_up_by_hand_is_told_as_its_summary(
         Says("It is one."),
     )
 
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         await chat.say("what is a?")
         compacted = await chat.say("/compact")
         again = await chat.say("/compact")
         await chat.say("sure?")
-        summed = server.heard()
+        summed = openai.heard()
         await chat.say("/undo")
         await chat.say("/undo")
         await chat.say("what is a?")
 
     assert "Summed up in 38 characters (by: model default)." in compacted.text
     assert "nothing was said since" in again.text
-    assert [words for words in server.heard(2)[0] if "read_file" in words] != []
+    assert [words for words in openai.heard(2)[0] if "read_file" in words] != []
     assert summed[0][1].endswith("The person asked what a is; it is one.")
     assert summed[1:] == [("user", "sure?")]
-    assert "The person asked" not in str(server.heard())
+    assert "The person asked" not in str(openai.heard())
 
 
 async def test_a_summary_that_the_model_does_not_make_is_made_without_it(
-    server: ModelServer, home: Path, app: Path
+    openai: ModelServer, home: Path, app: Path
 ) -> None:
-    server.will(Says("Hello."), Fails(400))
+    openai.will(Says("Hello."), Fails(400))
 
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         await chat.say("hello")
         compacted = await chat.say("/compact")
 

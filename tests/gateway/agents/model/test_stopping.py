@@ -28,15 +28,15 @@ async def test_a_request_under_way_ends_when_the_turn_is_stopped(server: ModelSe
 
 
 async def test_waiting_for_another_try_ends_when_the_turn_is_stopped(
-    server: ModelServer, home: Path, app: Path
+    openai: ModelServer, home: Path, app: Path
 ) -> None:
-    server.will(Fails(429, {}, {"retry-after": "600"}))
+    openai.will(Fails(429, {}, {"retry-after": "600"}))
 
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         event = await chat.send("hello")
         await chat.gateway.platform.until_shown("asks to wait; trying again in 600 s")
         await chat.say("/stop")
         answer = await chat.answer_to(event)
 
     assert "⏹ Stopped." in answer.text
-    assert len(server.requests) == 1
+    assert len(openai.requests) == 1

@@ -84,41 +84,41 @@ async def test_arguments_that_are_no_json_come_back_as_a_mistake(server: ModelSe
     assert not (app / "x").exists()
 
 
-async def test_a_model_that_cannot_call_tools_is_given_up(server: ModelServer, home: Path, app: Path) -> None:
-    server.will(*[Says(calls=[Call("bash", {"cmd": "ls"})])] * 4)
+async def test_a_model_that_cannot_call_tools_is_given_up(openai: ModelServer, home: Path, app: Path) -> None:
+    openai.will(*[Says(calls=[Call("bash", {"cmd": "ls"})])] * 4)
 
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         answer = await chat.say("list it")
 
     assert "does not manage to call the tools" in answer.text
-    assert len(server.requests) == 4
+    assert len(openai.requests) == 4
 
 
 async def test_what_a_person_denies_is_told_to_the_model(
-    server: ModelServer, home: Path, app: Path, tmp_path: Path
+    openai: ModelServer, home: Path, app: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
-    server.will(Says(calls=[Call("terminal", {"command": f"touch {outside}"})]), Says("Then not."))
+    openai.will(Says(calls=[Call("terminal", {"command": f"touch {outside}"})]), Says("Then not."))
 
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         event = await chat.send("touch it")
         await chat.gateway.platform.until_sent(str(outside))
         await chat.say("/deny")
         answer = await chat.answer_to(event)
 
     assert "Then not." in answer.text
-    assert server.heard()[-1][0] == "error"
-    assert "a person was asked and said no" in server.heard()[-1][1]
+    assert openai.heard()[-1][0] == "error"
+    assert "a person was asked and said no" in openai.heard()[-1][1]
     assert not outside.exists()
 
 
-async def test_a_long_output_is_shown_to_the_model_in_part(server: ModelServer, home: Path, app: Path) -> None:
+async def test_a_long_output_is_shown_to_the_model_in_part(openai: ModelServer, home: Path, app: Path) -> None:
     (app / "long.txt").write_text("line\n" * 20_000)
-    server.will(Says(calls=[Call("read_file", {"path": "long.txt"})]), Says("Long."))
+    openai.will(Says(calls=[Call("read_file", {"path": "long.txt"})]), Says("Long."))
 
-    async with chat_with(server, home, app) as chat:
+    async with chat_with(openai, home, app) as chat:
         await chat.say("read it")
 
-    result = server.heard()[-1][1]
+    result = openai.heard()[-1][1]
     assert len(result) < 31_000
     assert "characters left out" in result
