@@ -20,11 +20,12 @@ from typing import Any
 
 from engine.checkpoints.bulk import BulkReader
 from engine.checkpoints.feed import WorkspaceFeed
+from engine.checkpoints.found import Scan
 from engine.checkpoints.looking import Look
 from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
 from engine.checkpoints.mending import mend_contents, mend_modes, mend_trees, without_lost
 from engine.checkpoints.reading import blob_oid
-from engine.checkpoints.scan import Scan, megabytes
+from engine.checkpoints.scan import megabytes
 from engine.checkpoints.writing import FilesMoved, are_few, write_few
 from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, StoreDamaged
 from engine.host.files import Tree

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from engine.checkpoints.feed import WorkspaceFeed
+from engine.checkpoints.found import Scan
 from engine.checkpoints.manifest import iter_parents
 from engine.checkpoints.reading import read_files
-from engine.checkpoints.scan import ReadFiles, Scan, Scanner
+from engine.checkpoints.scan import ReadFiles, Scanner
 from engine.checkpoints.sieve import keep_sieve, sift
 from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.touched import Touched

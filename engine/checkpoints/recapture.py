@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from engine.checkpoints.capture import Captured, write_scan
 from engine.checkpoints.feed import WorkspaceFeed
+from engine.checkpoints.found import Scan
 from engine.checkpoints.looking import build_on
 from engine.checkpoints.manifest import iter_parents
-from engine.checkpoints.scan import Scan
 from engine.checkpoints.source import is_secret_name
 from engine.checkpoints.standing import look_at
 from engine.checkpoints.writing import FilesMoved

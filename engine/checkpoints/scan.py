@@ -5,30 +5,26 @@ by directory descriptors, so no symlink is ever followed; FIFOs, sockets and dev
 files whose stat data do not prove them unchanged, all of them at the end, and write nothing.
 """
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from engine.checkpoints.found import Scan
+from engine.checkpoints.nested import nested_commit
 from engine.checkpoints.reading import Outcome, Outcomes, Sizes, read_files, read_link
 from engine.checkpoints.source import VIRTUALENV_MARKERS, DirectoryRules, SourceRules
 from engine.checkpoints.touched import Branch, Touched, branch_out
-from engine.checkpoints.tracked import read_exclude, read_small_file
+from engine.checkpoints.tracked import GITIGNORE, read_exclude, with_gitignore
 from engine.errors import CaptureFailed
 from engine.host.paths import is_repository_part
 from engine.model import Entry, EntryKind, Gap, GapReason, Limits
 from engine.store.layout import RESERVED
 from engine.store.rows import LOST_OID, Draft, Row, Rows
 
-# What stands for a nested repository's commit where it has none or keeps it elsewhere: a constant nobody's commit has.
-NO_COMMIT = hashlib.sha1(b"takeback: a nested repository without a commit", usedforsecurity=False).hexdigest()
-
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 _DEEPEST = 900  # levels; each holds a descriptor open
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_GITIGNORE = ".gitignore"
 _LEAF = Branch(look=True)
 
 OnDirectory = Callable[[int, str], None]
@@ -36,22 +32,6 @@ OnDirectory = Callable[[int, str], None]
 
 ReadFiles = Callable[[int, Sizes, int], Outcomes]
 """Reads files below an open root, none larger than a limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """What a look found.
-
-    ``rows`` is the whole workspace; ``changed`` the paths whose row is new, different or gone compared with the rows
-    before; ``gaps`` and ``excluded`` what is there and not in the rows: what cannot be captured, and what is no source,
-    a directory for all below it. ``linked`` are those of the files looked at that have several names.
-    """
-
-    rows: Rows
-    changed: frozenset[str] = frozenset()
-    gaps: tuple[Gap, ...] = ()
-    excluded: frozenset[str] = frozenset()
-    linked: frozenset[str] = frozenset()
 
 
 class Scanner:
@@ -178,7 +158,7 @@ class Scanner:
 
     def _descend(self, descriptor: int, path: str, branch: Branch, rules: DirectoryRules, depth: int) -> None:
         """Look at what is touched in a directory that itself is as it was."""
-        rules = _with_gitignore(rules, descriptor, path)
+        rules = with_gitignore(rules, descriptor, path)
         prefix = f"{path}/" if path else ""
         for name, child in branch.children.items():
             self._look_again(descriptor, prefix + name, name, child, rules, depth)
@@ -238,7 +218,7 @@ class Scanner:
         listing = {entry.name: entry for entry in self._list(descriptor, path)}
         if path and (".git" in listing or listing.keys() & VIRTUALENV_MARKERS):
             return False
-        rules = _with_gitignore(rules, descriptor, path)
+        rules = with_gitignore(rules, descriptor, path)
         self._listed.add(path)
         prefix = f"{path}/" if path else ""
         for name in sorted(listing.keys() | self._before.inside(path).keys() | branch.children.keys()):
@@ -255,8 +235,8 @@ class Scanner:
     def _directory(
         self, descriptor: int, path: str, listing: list[os.DirEntry[str]], rules: DirectoryRules, depth: int
     ) -> None:
-        if any(entry.name == _GITIGNORE for entry in listing):
-            rules = _with_gitignore(rules, descriptor, path)
+        if any(entry.name == GITIGNORE for entry in listing):
+            rules = with_gitignore(rules, descriptor, path)
         prefix = f"{path}/" if path else ""
         before, rows, limit = self._before.inside(path), self._draft.own(path), self._limits.max_file_size_bytes
         for entry in listing:
@@ -341,7 +321,7 @@ class Scanner:
         listing = self._list(descriptor, path)
         names = {entry.name for entry in listing}
         if ".git" in names:
-            self._draft.put(path, Row(Entry(EntryKind.REPOSITORY, 0, _nested_commit(descriptor))))
+            self._draft.put(path, Row(Entry(EntryKind.REPOSITORY, 0, nested_commit(descriptor))))
             self._gap(path, GapReason.NESTED_REPOSITORY)
         elif names & VIRTUALENV_MARKERS and path not in self._rules.tracked.directories:
             self._excluded.add(path)
@@ -418,27 +398,3 @@ class Scanner:
 def megabytes(size: int) -> str:
     """Return a size for people."""
     return f"{size / (1024 * 1024):.1f} MB"
-
-
-def _with_gitignore(rules: DirectoryRules, descriptor: int, path: str) -> DirectoryRules:
-    """Return the rules with what a directory's own file says."""
-    content = read_small_file(_GITIGNORE, descriptor)
-    return rules.with_patterns(path, content) if content else rules
-
-
-def _nested_commit(directory: int) -> str:
-    """Return the commit a nested repository is at, read from its files; `NO_COMMIT` where that is not plain."""
-    try:
-        git = os.open(".git", _DIRECTORY_FLAGS, dir_fd=directory)
-    except OSError:
-        return NO_COMMIT
-    try:
-        head = (read_small_file("HEAD", git) or b"").strip()
-        if head.startswith(b"ref: "):
-            name = os.fsdecode(head[5:].strip())
-            safe = name.startswith("refs/") and ".." not in name
-            head = (read_small_file(name, git) or b"").strip() if safe else b""
-        text = head.decode("ascii", "replace")
-        return text if len(text) == len(NO_COMMIT) and set(text) <= set("0123456789abcdef") else NO_COMMIT
-    finally:
-        os.close(git)

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from engine.checkpoints.feed import WorkspaceFeed
+from engine.checkpoints.found import Scan
 from engine.checkpoints.index_file import encode_listing
-from engine.checkpoints.scan import Scan
 from engine.checkpoints.source import VIRTUALENV_MARKERS, is_junk
 from engine.checkpoints.touched import Touched
 from engine.errors import GitFailed, GitUnavailable

@@ -7,10 +7,11 @@ to it and no setting of the repository is consulted.
 import os
 import stat
 
-from engine.checkpoints.source import Tracked
+from engine.checkpoints.source import DirectoryRules, Tracked
 from engine.errors import GitFailed
 from engine.host.git import Git
 
+GITIGNORE = ".gitignore"
 _SMALL_FILE_BYTES = 1024 * 1024
 _POINTER = b"gitdir: "
 
@@ -82,3 +83,9 @@ def read_small_file(path: str, directory: int | None = None) -> bytes | None:
         return None
     finally:
         os.close(descriptor)
+
+
+def with_gitignore(rules: DirectoryRules, descriptor: int, path: str) -> DirectoryRules:
+    """Return the rules with what a directory's own file says."""
+    content = read_small_file(GITIGNORE, descriptor)
+    return rules.with_patterns(path, content) if content else rules

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints.feed import TRUSTED_S, Feed, WorkspaceFeed
+from engine.checkpoints.found import Scan
 from engine.checkpoints.hearing import Watches
-from engine.checkpoints.scan import Scan, Scanner
+from engine.checkpoints.scan import Scanner
 from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.touched import Touched
 from engine.host.mounts import Ground, find_ground

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.checkpoints.scan import Scan, Scanner
+from engine.checkpoints.found import Scan
+from engine.checkpoints.scan import Scanner
 from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.touched import EVERYTHING, Touched
 from engine.errors import CaptureFailed

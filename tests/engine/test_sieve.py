@@ -14,7 +14,8 @@ import pytest
 
 from engine.checkpoints import sieve
 from engine.checkpoints.feed import Feed, WorkspaceFeed
-from engine.checkpoints.scan import Scan, Scanner
+from engine.checkpoints.found import Scan
+from engine.checkpoints.scan import Scanner
 from engine.checkpoints.sieve import keep_sieve, sift
 from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.touched import Touched
