@@ -227,3 +227,20 @@ def test_every_error_of_the_library_has_a_sentence() -> None:
 
 def subclasses(kind: type[Exception]) -> list[type[Exception]]:
     return [known for below in kind.__subclasses__() for known in (below, *subclasses(below))]
+
+
+async def test_a_turn_that_became_too_long_goes_on_with_less_of_its_results(
+    openai: ModelServer, home: Path, app: Path
+) -> None:
+    (app / "long.txt").write_text("line\n" * 4_000)
+    too_long = Fails(400, openai_error("maximum context length", "context_length_exceeded"))
+    openai.will(Says(calls=[Call("read_file", {"path": "long.txt"})]), too_long, Says("Lines."))
+
+    async with chat_with(openai, home, app) as chat:
+        answer = await chat.say("what is in it?")
+
+    assert answer.lines[0] == "Lines."
+    before, after = (openai.heard(number)[-1] for number in (1, 2))
+    assert len(before[1]) == 20_000
+    assert before[0] == after[0] == "result"
+    assert len(after[1]) < 2_100
