@@ -14,12 +14,14 @@ from engine.model import ChangeStats, Entry, EntryKind
 from engine.store.ledger import (
     Ledger,
     LedgerEntry,
+    Reading,
     Record,
     RestoreRecord,
     WriteRecord,
     append_record,
     entries_of,
     load_ledger,
+    read_on,
 )
 
 ONE = Entry(EntryKind.FILE, 0o644, "1" * 40)
@@ -148,6 +150,42 @@ def test_torn_last_line_of_any_length_is_left_out_and_goes_with_the_next_record(
 
     assert load_ledger(str(path)).records == RECORDS[: whole + 1]
     assert path.read_bytes().count(b"\n") == whole + 1
+
+
+def test_ledger_that_was_read_on_knows_all_records_of_a_path_and_the_one_before_keeps_its_own(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger")
+    first, second = write(1, {"a": ONE}), write(2, {"a": TWO})
+    append_record(path, first)
+    before = read_on(path, Reading())
+    append_record(path, second)
+
+    after = read_on(path, before)
+
+    assert after.ledger.records_on("a") == [first, second]
+    assert after.ledger.as_of(1, ["a"]) == before.ledger.entries
+    assert before.ledger.records_on("a") == before.ledger.records == [first]
+
+
+def test_other_file_that_ends_like_the_one_read_before_is_read_anew(tmp_path: Path) -> None:
+    path, other = str(tmp_path / "ledger"), str(tmp_path / "other")
+    last = write(2, {"a": TWO})
+    for name, first in ((path, write(1, {"a": ONE})), (other, write(1, {"b": ONE}))):
+        append_record(name, first)
+        append_record(name, last)
+    before = read_on(path, Reading())
+    os.rename(other, path)
+
+    assert read_on(path, before).ledger == ledger_of(write(1, {"b": ONE}), last)
+
+
+def test_ledger_without_a_whole_line_is_read_on_from_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    path.write_bytes(b"torn")
+    before = read_on(str(path), Reading())
+    append_record(str(path), RECORDS[0])
+
+    assert before.ledger.records == []
+    assert read_on(str(path), before).ledger.records == RECORDS[:1]
 
 
 def test_line_that_is_no_record_before_the_last_one_is_an_error(tmp_path: Path) -> None:
