@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,12 @@ from engine.errors import ToolRefused
 from engine.host.files import ContentChanged, Tree
 from engine.host.git import Git
 from engine.host.paths import PathUnsafe
-from engine.model import Lines, Wanted
+from engine.model import Lines, ToolCall, TurnRef, Wanted, Workspace
 from engine.tools.edits import FileEdit, FileRemoval, apply_edits
 from engine.tools.files import prepare_write, read_file
 from engine.tools.patch import prepare_patch
 from engine.tools.sandbox import SandboxTree
+from engine.tools.sent import SentFiles
 from tests.containers import BUSYBOX, root_file_system
 
 
@@ -301,3 +303,20 @@ def test_lines_of_a_file_are_read_in_a_sandbox_too(tree: SandboxTree, work: Path
     (work / "text").write_text("one\ntwo\nthree\n")
 
     assert read_file(tree, "text", Lines(2, 2)).text == "two\n[lines 2 to 2]\n"
+
+
+def test_what_is_sent_is_kept_in_a_sandbox_too(tree: SandboxTree, box: Busybox, work: Path) -> None:
+    sent = SentFiles(lambda _call: nullcontext(SandboxTree(box)))  # type: ignore[arg-type]
+    workspace = Workspace(str(work), str(work), "hash")
+    call = ToolCall(workspace, TurnRef("chat", "session", "1"), guarded=False, operation="sent")
+    path = sent.path_of("1-a b.txt")
+
+    sent.keep(call, path, b"mine\n")
+
+    assert (work / ".takeback" / "inbox" / "1-a b.txt").read_bytes() == b"mine\n"
+    assert (work / ".takeback" / ".gitignore").read_text() == "*\n"
+    assert sent.read(call, path) == b"mine\n"
+    assert sent.read(call, sent.path_of("2-none")) is None
+    assert sent.read(call, "text") is None
+    with pytest.raises(ToolRefused, match="was not kept"):
+        sent.keep(call, path, b"another")
