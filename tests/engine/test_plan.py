@@ -155,14 +155,14 @@ def test_nested_repository_is_left_alone(sides: Sides) -> None:
 
 
 def test_what_is_not_captured_now_is_left_alone() -> None:
-    differences: dict[str, Sides] = {"big": (OLD, None), "dark/deep/x": (OLD, None), "hidden": (OLD, None)}
-    gaps = [Gap("big", GapReason.TOO_LARGE), Gap("dark", GapReason.UNREADABLE)]
+    differences: dict[str, Sides] = {"big": (OLD, None), "a/dark/deep/x": (OLD, None), "hidden": (OLD, None)}
+    gaps = [Gap("big", GapReason.TOO_LARGE), Gap("a/dark", GapReason.UNREADABLE)]
     facts = replace(EVERYTHING, now_gaps=gaps, occupied=frozenset({"hidden"}))
 
     assert decide(differences, facts) == {
+        "a/dark": not_captured("unreadable"),
+        "a/dark/deep/x": not_captured("now unreadable"),
         "big": not_captured("now too large"),
-        "dark": not_captured("unreadable"),
-        "dark/deep/x": not_captured("now unreadable"),
         "hidden": not_captured("excluded now"),
     }
 
