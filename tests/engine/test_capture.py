@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,9 +15,10 @@ from engine.checkpoints.capture import Captured, FilesMoved, capture, decode_mes
 from engine.checkpoints.manifest import MODES_PATH
 from engine.checkpoints.reading import blob_oid
 from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning
-from engine.model import EntryKind, Limits, Workspace
+from engine.model import Entry, EntryKind, Limits, Workspace
 from engine.store.objects import missing_objects
 from engine.store.refs import base_ref, find_ref, update_refs
+from engine.store.rows import Row, Rows
 from tests.engine.upkeep.kit import Kit, failing, no_fault
 
 
@@ -102,6 +104,29 @@ def test_capture_holds_each_kind_and_is_the_base(kit: Kit, workspace: Workspace)
     assert captured.commit == base(kit, workspace)
     assert captured.changed == captured.rows.keys()
     assert (len(captured.before), captured.notes) == (0, ())
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
+def test_base_is_a_commit_of_now_that_says_what_it_is(kit: Kit, workspace: Workspace, *, first: bool) -> None:
+    captured = taken(kit, workspace)
+    if not first:
+        kit.write(workspace, "a", b"later\n")
+        captured = taken(kit, workspace)
+
+    stamp, message = kit.store.git.run(["show", "-s", "--format=%ct %B", captured.commit]).split(b" ", 1)
+
+    assert abs(int(stamp) - time.time()) < 100
+    assert message.strip() == encode_message("capture", {}).strip()
+    assert kit.store.git.run(["rev-list", "--count", captured.commit]) == b"1\n"
+
+
+def test_difference_to_the_capture_before_is_what_changed_and_to_another_one_what_is_told_apart() -> None:
+    one, two, three = (Rows.of({name: Row(Entry(EntryKind.FILE, 0o644, oid))}) for name, oid in ("aa", "ab", "ba"))
+    captured = Captured("", "", one, two, frozenset({"noted"}), (), frozenset())
+
+    assert captured.differing(one) == {"noted"}
+    assert set(captured.differing(three)) == {"a", "b"}
+    assert set(captured.differing(Rows.of({"a": two["a"]}))) == set()
 
 
 def test_nothing_changed_is_nothing_written(kit: Kit, workspace: Workspace) -> None:
@@ -290,6 +315,22 @@ def test_index_of_an_older_base_is_set_right_by_what_the_base_holds(
 
     assert again.tree == newer.tree
     assert is_as_from_scratch(further, kit, fresh, workspace)
+
+
+def test_what_only_the_base_knows_goes_where_it_is_gone_from_the_workspace(
+    kit: Kit, fresh: Kit, workspace: Workspace
+) -> None:
+    taken(kit, workspace)
+    for name in ("new", "d/new", "bin"):
+        kit.write(workspace, name, name.encode())
+    (root_of(workspace) / "bin").chmod(0o755)
+    (root_of(workspace) / "new link").symlink_to("a")
+    taken(kit, workspace)
+    for name in ("new", "d/new", "bin", "new link"):
+        (root_of(workspace) / name).unlink()
+    kit.store = kit.open_again()
+
+    assert is_as_from_scratch(taken(kit, workspace), kit, fresh, workspace)
 
 
 def test_deleted_index_costs_nothing_but_a_look(kit: Kit, fresh: Kit, workspace: Workspace) -> None:
