@@ -99,7 +99,7 @@ def test_every_locked_release_is_pinned_by_hash(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     releases = re.findall(r"^\w.*(?:\n +--hash=sha256:[0-9a-f]{64}.*)+", text, re.MULTILINE)
 
-    assert len(releases) == len(locked(lock))
+    assert len(releases) == len(re.findall(r"^\w", text, re.MULTILINE)) >= len(locked(lock))
 
 
 @pytest.mark.parametrize("lock", LOCKS)
