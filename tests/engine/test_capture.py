@@ -139,6 +139,20 @@ def test_nothing_changed_is_nothing_written(kit: Kit, workspace: Workspace) -> N
     assert (base(kit, workspace), kit.objects()) == (first.commit, objects)
 
 
+@pytest.mark.parametrize(
+    ("change", "objects"),
+    [("content", 3), ("content of another", 2), ("new file in a directory", 5), ("executable", 2), ("file moved", 3)],
+)
+def test_no_more_is_written_than_a_change_needs(kit: Kit, workspace: Workspace, change: str, objects: int) -> None:
+    taken(kit, workspace)
+    before = kit.objects()
+    CHANGES[change](root_of(workspace))
+
+    taken(kit, workspace)
+
+    assert kit.objects() - before == objects
+
+
 def nested(root: Path) -> None:
     (root / "nested").mkdir()
     for arguments in (
@@ -469,6 +483,7 @@ def test_checkpoint_that_adds_more_than_the_threshold_says_how_much_and_the_larg
 
     assert [warning.category for warning in caught] == ([LargeCheckpointWarning] if said else [])
     assert all("the largest file is lar\\nge" in note for note in captured.notes)
+    assert tuple(str(warning.message) for warning in caught) == captured.notes
     assert len(captured.notes) == (1 if said else 0)
 
 
@@ -489,4 +504,6 @@ def test_message_of_a_commit_is_a_subject_and_facts_if_it_is_ours(message: str, 
 def test_facts_of_a_commit_come_back_whatever_is_in_them() -> None:
     facts = {"path": "na\udcffme", "number": 5, "text": "é\n\n"}
 
-    assert decode_message(encode_message("before é", facts).decode()) == ("before é", facts)
+    message = encode_message("before é: na\udcffme", facts).decode()
+
+    assert decode_message(message) == ("before é: na\\udcffme", facts)
