@@ -164,7 +164,9 @@ class _Run:
         self._health = Health(self._probes(offload), hide=lambda text: hidden(text, service.secrets))
         writers = Writers(offload.claim)
         neighbours = Neighbours(memory, offload, serves=self._delivery.serves, wake=self._delivery.wake)
-        self._runner = runner = TurnRunner(memory, offload, self._delivery, writers, neighbours, note=note)
+        self._runner = runner = TurnRunner(
+            memory, offload, self._delivery, writers, neighbours, note=note, secrets=service.secrets
+        )
         services = Services(
             memory=memory,
             offload=offload,

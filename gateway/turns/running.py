@@ -5,6 +5,7 @@ transaction with its replies and with its message being dealt with; afterwards n
 """
 
 import logging
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -98,8 +99,10 @@ class TurnRunner:
         *,
         max_turns: int = MAX_TURNS,
         note: Note = unnoted,
+        secrets: Collection[str] = (),
     ) -> None:
         self._memory = memory
+        self._secrets = secrets
         self._offload = offload
         self._delivery = delivery
         self._writers = writers
@@ -317,6 +320,7 @@ class TurnRunner:
             show=partial(self._delivery.progress, request.place),
             gate=None if request.agent.own_word else gate,
             note=self._note,
+            secrets=self._secrets,
         )
 
 

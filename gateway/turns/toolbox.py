@@ -5,7 +5,7 @@ the agent is told why. A call that a stop overtakes is recorded all the same; no
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +14,7 @@ import anyio.lowlevel
 
 from engine.errors import EngineError
 from engine.model import Lines, ToolCall, ToolResult, Wanted
+from gateway.logs import hidden
 from gateway.offload import Offload
 from gateway.operation.measures import Note, ToolGuarded, unnoted
 from gateway.render import one_line
@@ -44,7 +45,8 @@ class TurnOver(Exception):
 class Toolbox:
     """The tools an agent gets; ``results`` holds what they did so far, in order; ``call`` is whose they are.
 
-    Without a ``gate`` each call is a person's own word, which nobody is asked about.
+    Without a ``gate`` each call is a person's own word, which nobody is asked about. What is recorded and shown of a
+    call holds none of ``secrets``, whatever file or command had them.
     """
 
     def __init__(
@@ -57,14 +59,16 @@ class Toolbox:
         show: Callable[[str], None],
         gate: Gate | None = None,
         note: Note = unnoted,
+        secrets: Collection[str] = (),
     ) -> None:
         self._note = note
+        self._secrets = secrets
         self.results: list[ToolResult] = []
         self._messages = messages
         self._offload = offload
         self.call = call
         self._turn_id = turn_id
-        self._show = show
+        self._show: Callable[[str], None] = lambda text: show(hidden(text, secrets))
         self._gate = gate
         self._session_begun = not call.guarded
         self._open = True
@@ -151,7 +155,7 @@ class Toolbox:
     async def _recorded(
         self, tool: str, arguments: Mapping[str, str], work: Callable[[], Awaitable[ToolResult]], *, changes: bool
     ) -> ToolResult:
-        kept = {name: _bounded(value) for name, value in arguments.items()}
+        kept = {name: self._kept(value) for name, value in arguments.items()}
         message_id = await self._messages.begin_call(self._turn_id, tool, kept)
         try:
             reading = Reading(Latest(self._show, _title(tool, arguments)))
@@ -159,7 +163,7 @@ class Toolbox:
                 notes = await self._begin_session() if changes else ()
                 result = await work()
         except Exception as error:
-            said = str(error) if isinstance(error, EngineError) else type(error).__name__
+            said = self._kept(str(error)) if isinstance(error, EngineError) else type(error).__name__
             await until_stored(lambda: self._messages.finish_call(message_id, said, ok=False))
             raise
         result = replace(result, notes=(*notes, *result.notes))
@@ -169,10 +173,13 @@ class Toolbox:
         checkpoint_id = result.checkpoint.id if result.checkpoint is not None else None
         await until_stored(
             lambda: self._messages.finish_call(
-                message_id, _bounded(result.text), ok=result.ok, checkpoint_id=checkpoint_id
+                message_id, self._kept(result.text), ok=result.ok, checkpoint_id=checkpoint_id
             )
         )
         return result
+
+    def _kept(self, text: str) -> str:
+        return _bounded(hidden(text, self._secrets))
 
     async def _begin_session(self) -> tuple[str, ...]:
         """Record where the session's changes begin, before the first tool that can change anything."""

@@ -5,7 +5,7 @@ Only the platform is ours: it hands messages in and keeps what is sent.
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -172,6 +172,7 @@ async def running_gateway(
     agents: Mapping[str, Agent] | None = None,
     rules: Rules = OWNED,
     wishes: Wishes = NO_WISHES,
+    secrets: Collection[str] = (),
 ) -> AsyncIterator[Gateway]:
     """Run a gateway over ``home`` until the block ends; ``rules`` say whom it admits."""
     async with open_memory(str(home)) as memory:
@@ -188,7 +189,7 @@ async def running_gateway(
         services = Services(
             memory=memory,
             offload=offload,
-            runner=TurnRunner(memory, offload, delivery, writers, neighbours),
+            runner=TurnRunner(memory, offload, delivery, writers, neighbours, secrets=secrets),
             writers=writers,
             neighbours=neighbours,
             workspaces=Workspaces(settings, offload, settings.default_workspace or next(iter(settings.workspaces))),

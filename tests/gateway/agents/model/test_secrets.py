@@ -50,12 +50,13 @@ def log(configuration: Configuration, tmp_path: Path) -> Iterator[Path]:
 
 
 async def test_no_key_is_in_a_log_an_error_a_command_the_database_a_file_or_what_the_model_sees(
-    server: ModelServer, configuration: Configuration, log: Path, app: Path
+    server: ModelServer, configuration: Configuration, log: Path, app: Path, tmp_path: Path
 ) -> None:
+    key = tmp_path / "key"
     # The second stands where a quotation is cut.
     echo = {"error": {"message": f"You sent {KEY}{'.' * 150}{USUAL['OPENAI_API_KEY']}", "type": "x"}}
     server.will(
-        Says(calls=[Call("terminal", {"command": "env; cat /proc/self/environ; set"})]),
+        Says(calls=[Call("terminal", {"command": f"env; cat /proc/self/environ; set; cat '{key}'; exit 1"})]),
         Says("That was all."),
         Fails(401, echo),
         Fails(400, echo),
@@ -68,6 +69,7 @@ async def test_no_key_is_in_a_log_an_error_a_command_the_database_a_file_or_what
         configuration.settings,
         agents=make_agents(configuration),
         make_engine=lambda _home, _user: make_engine(configuration),
+        secrets=configuration.secrets(),
     ) as gateway:
         for words in ("show the environment", "again", "once more", "and again"):
             await gateway.chat().say(words)
