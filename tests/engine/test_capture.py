@@ -15,7 +15,7 @@ from engine.checkpoints.capture import Captured, FilesMoved, capture, decode_mes
 from engine.checkpoints.manifest import MODES_PATH
 from engine.checkpoints.reading import blob_oid
 from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning
-from engine.model import Entry, EntryKind, Limits, Workspace
+from engine.model import Entry, EntryKind, GapReason, Limits, Workspace
 from engine.store.objects import missing_objects
 from engine.store.refs import base_ref, find_ref, update_refs
 from engine.store.rows import Row, Rows
@@ -127,6 +127,17 @@ def test_difference_to_the_capture_before_is_what_changed_and_to_another_one_wha
     assert captured.differing(one) == {"noted"}
     assert set(captured.differing(three)) == {"a", "b"}
     assert set(captured.differing(Rows.of({"a": two["a"]}))) == set()
+
+
+def test_what_was_not_captured_is_said(kit: Kit, workspace: Workspace) -> None:
+    os.mkfifo(root_of(workspace) / "fifo")
+    kit.write(workspace, "node_modules/m.js", b"m")
+
+    captured = taken(kit, workspace)
+
+    assert [(gap.path, gap.reason) for gap in captured.gaps] == [("fifo", GapReason.SPECIAL)]
+    assert captured.excluded == {"node_modules"}
+    assert not {"fifo", "node_modules/m.js"} & captured.rows.keys()
 
 
 def written(kit: Kit) -> dict[Path, int]:
@@ -254,25 +265,39 @@ def test_nested_repository_that_moved_on_or_became_a_file_is_captured_so(
 # --- what will not keep still
 
 
-@pytest.mark.parametrize("change", ["content", "file gone", "file to link of its text", "bits of content"])
+MOVES: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "changed": ("a", lambda root: (root / "a").write_text("moved\n")),
+    "grown": ("a", lambda root: (root / "a").write_text((root / "a").read_text() + "more\n")),
+    "cut": ("a", lambda root: (root / "a").write_text("")),
+    "gone": ("a", lambda root: (root / "a").unlink()),
+    "a link of its text": ("a", lambda root: swap(root, "a", lambda place: place.symlink_to(place.name))),
+    "a directory": ("a", lambda root: swap(root, "a", directory)),
+    "a pipe": ("a", lambda root: swap(root, "a", os.mkfifo)),
+    "link elsewhere": ("link", lambda root: swap(root, "link", lambda place: place.symlink_to("moved"))),
+    "link gone": ("link", lambda root: (root / "link").unlink()),
+    "link a file": ("link", lambda root: swap(root, "link", lambda place: place.write_text("a"))),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
 def test_file_that_moved_since_it_was_read_is_named_and_the_base_stays(
-    kit: Kit, workspace: Workspace, change: str, *, first: bool
+    kit: Kit, workspace: Workspace, move: str, *, first: bool
 ) -> None:
     if not first:
         taken(kit, workspace)
         kit.write(workspace, "a", b"later\n")
+        CHANGES["link elsewhere"](root_of(workspace))
     before = base(kit, workspace)
+    path, change = MOVES[move]
+
     with kit.store.use(workspace, "a test"):
         scan = look(kit.store, workspace, frozenset())
-        if change == "bits of content":
-            kit.write(workspace, "a", b"longer than it was when it was read\n")
-        else:
-            CHANGES[change](root_of(workspace))
+        change(root_of(workspace))
         with pytest.raises(FilesMoved) as caught:
             write_scan(kit.store, workspace, kit.store.index(workspace), scan)
 
-    assert caught.value.paths == ("a",)
+    assert caught.value.paths == (path,)
     assert base(kit, workspace) == before
 
 
