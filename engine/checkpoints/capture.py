@@ -193,6 +193,8 @@ def write_scan(
     commit, tree = before.base, before.base_tree
     notes: tuple[str, ...] = ()
     if commit is None or tree is None or pending.content.added or pending.content.deleted:
+        if before.base is None:
+            store.touch(workspace)  # before there is a name that only a workspace's record leads to
         known = _find_known(store, scan, pending)
         if reader is not None:
             reader.install()

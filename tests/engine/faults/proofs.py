@@ -54,7 +54,15 @@ def nothing_torn(lab: Lab, before: Picture, after: Picture) -> None:
 def again(lab: Lab, before: Picture, _after: Picture, _said: str) -> None:
     """A checkpoint changes no file, and taking it again works."""
     same(before, picture(lab), "a checkpoint changed the workspace")
+    nameless(lab)
     scenes.take_checkpoint(lab)
+
+
+def nameless(lab: Lab) -> None:
+    """What has a name in the store belongs to a workspace that the store knows, so that a rule drops it some day."""
+    named = {name.split("/")[2] for name in _files(lab.store) if name.startswith("refs/takeback/")}
+    known = {name.removesuffix(".json") for name in (os.path.basename(path) for path in _files(lab.store))}
+    require(named <= known, f"names of a workspace that is not known: {named - known}")
 
 
 def checkpoint(lab: Lab, before: Picture, _after: Picture, _said: str) -> None:
