@@ -359,7 +359,7 @@ def test_index_of_an_older_base_is_set_right_by_what_the_base_holds(
     kit.write(workspace, "b", b"further\n")
     further = taken(kit, workspace)
 
-    assert again.tree == newer.tree
+    assert (again.tree, MODES_PATH in again.changed) == (newer.tree, False)
     assert is_as_from_scratch(further, kit, fresh, workspace)
 
 
@@ -377,6 +377,37 @@ def test_what_only_the_base_knows_goes_where_it_is_gone_from_the_workspace(
     kit.store = kit.open_again()
 
     assert is_as_from_scratch(taken(kit, workspace), kit, fresh, workspace)
+
+
+def test_older_content_of_what_grew_too_large_is_kept_also_where_the_index_lags_behind(
+    kit: Kit, workspace: Workspace
+) -> None:
+    workspace = replace(workspace, limits=Limits(max_file_size_bytes=1000))
+    taken(kit, workspace)
+    kit.write(workspace, "a", b"later\n")
+    taken(kit, workspace)
+    kit.store = kit.open_again()
+    kit.write(workspace, "b", b"x" * 1001)
+
+    captured = taken(kit, workspace)
+
+    assert [(gap.path, gap.reason, gap.older) for gap in captured.gaps] == [("b", GapReason.TOO_LARGE, True)]
+    assert listing(kit, captured.commit)["b"] == ("100644", blob_oid(b"two\n"))
+
+
+def test_base_with_a_broken_directory_that_the_index_lags_behind_is_captured_anew(
+    kit: Kit, fresh: Kit, workspace: Workspace, tmp_path: Path
+) -> None:
+    taken(kit, workspace)
+    kit.write(workspace, "d/e/mark", tmp_path.name.encode())
+    second = taken(kit, workspace)
+    spoil(kit, [kit.store.git.run(["rev-parse", f"{second.commit}:d/e"]).decode().strip()])
+    kit.store = kit.open_again()
+
+    third = taken(kit, workspace)
+
+    assert is_as_from_scratch(third, kit, fresh, workspace)
+    assert kit.content(third.commit, "d/e/mark") == tmp_path.name.encode()
 
 
 def test_deleted_index_costs_nothing_but_a_look(kit: Kit, fresh: Kit, workspace: Workspace) -> None:
