@@ -43,8 +43,12 @@ def kit(shared: Kit) -> Iterator[Kit]:
 
 @pytest.fixture
 def workspace(kit: Kit, tmp_path: Path) -> Workspace:
+    return furnished(kit, tmp_path.name)
+
+
+def furnished(kit: Kit, name: str) -> Workspace:
     """A workspace with one of each kind."""
-    workspace = kit.workspace(tmp_path.name)
+    workspace = kit.workspace(name)
     root = Path(workspace.root)
     for name, content in {"a": "one\n", "b": "two\n", "same": "one\n", "d/x": "x\n", "d/e/y": "y\n"}.items():
         kit.write(workspace, name, content.encode())
@@ -161,7 +165,9 @@ def test_nothing_changed_is_nothing_written(kit: Kit, workspace: Workspace) -> N
     ("change", "objects"),
     [("content", 3), ("content of another", 2), ("new file in a directory", 5), ("executable", 2), ("file moved", 3)],
 )
-def test_no_more_is_written_than_a_change_needs(kit: Kit, workspace: Workspace, change: str, objects: int) -> None:
+def test_no_more_is_written_than_a_change_needs(tmp_path: Path, change: str, objects: int) -> None:
+    kit = Kit.in_directory(tmp_path)  # what other tests left in a store would count
+    workspace = furnished(kit, "ws")
     taken(kit, workspace)
     before = kit.objects()
     CHANGES[change](root_of(workspace))
