@@ -50,8 +50,8 @@ def furnished(kit: Kit, name: str) -> Workspace:
     """A workspace with one of each kind."""
     workspace = kit.workspace(name)
     root = Path(workspace.root)
-    for name, content in {"a": "one\n", "b": "two\n", "same": "one\n", "d/x": "x\n", "d/e/y": "y\n"}.items():
-        kit.write(workspace, name, content.encode())
+    for path, content in {"a": "one\n", "b": "two\n", "same": "one\n", "d/x": "x\n", "d/e/y": "y\n"}.items():
+        kit.write(workspace, path, content.encode())
     (root / "script").write_text("#!/bin/sh\n")
     (root / "script").chmod(0o755)
     (root / "link").symlink_to("a")
