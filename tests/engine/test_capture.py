@@ -12,14 +12,16 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints.capture import Captured, FilesMoved, capture, decode_message, encode_message, look, write_scan
+from engine.checkpoints.feed import Feed
 from engine.checkpoints.manifest import MODES_PATH
 from engine.checkpoints.reading import blob_oid
 from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning
+from engine.host.files import TEMP_PREFIX
 from engine.model import Entry, EntryKind, GapReason, Limits, Workspace
 from engine.store.objects import missing_objects
 from engine.store.refs import base_ref, find_ref, update_refs
 from engine.store.rows import Row, Rows
-from tests.engine.upkeep.kit import Kit, failing, no_fault
+from tests.engine.upkeep.kit import Kit, failing, make_old, no_fault
 
 
 @pytest.fixture(scope="module")
@@ -331,10 +333,38 @@ def test_files_that_move_twice_are_captured_in_the_end(kit: Kit, workspace: Work
 def test_files_that_never_keep_still_are_an_error_that_says_so(kit: Kit, workspace: Workspace) -> None:
     with kit.store.use(workspace, "a test"):
         kit.fault = Restless(kit, workspace, times=3)
-        with pytest.raises(CaptureFailed, match="kept changing while they were read; try again"):
+        with pytest.raises(CaptureFailed, match="kept changing while they were read; try again") as caught:
             capture(kit.store, workspace, frozenset())
 
+    assert workspace.root in str(caught.value)
     assert base(kit, workspace) is None
+
+
+def test_capture_that_looks_at_everything_sees_what_the_feed_did_not_tell(kit: Kit, workspace: Workspace) -> None:
+    feed = Feed()
+    told = feed.of(workspace)
+    with kit.store.use(workspace, "a test"):
+        first = capture(kit.store, workspace, frozenset(), feed=told)
+        kit.write(workspace, "a", b"unheard\n")
+        told.take(first.commit)  # lost on the way,
+        told._recent.clear()  # and forgotten
+
+        second = capture(kit.store, workspace, frozenset(), feed=told, anew=True)
+
+    feed.close()
+    assert second.rows["a"].entry.oid == blob_oid(b"unheard\n")
+
+
+def test_temporary_files_of_a_writer_killed_long_ago_are_swept(kit: Kit, workspace: Workspace) -> None:
+    old, young = f"{TEMP_PREFIX}{'0' * 16}", f"{TEMP_PREFIX}{'1' * 16}"
+    for name in (old, young):
+        kit.write(workspace, f"d/{name}", b"half")
+    make_old(root_of(workspace) / "d" / old)
+
+    captured = taken(kit, workspace)
+
+    assert sorted(os.listdir(root_of(workspace) / "d")) == [young, "e", "x"]
+    assert f"d/{young}" not in captured.rows
 
 
 # --- what it is built on
