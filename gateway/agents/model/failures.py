@@ -1,7 +1,7 @@
 """What a chat says when a model cannot answer: what happened, whose word that is, and what to do next.
 
-What the server itself said is quoted shortly and without any key; of a refused key nothing is quoted, because servers
-repeat keys in such answers.
+What the server itself said is quoted shortly and without any key; of a key that it does not know nothing is quoted,
+because servers repeat keys in such answers.
 """
 
 import json
@@ -32,6 +32,8 @@ from gateway.render import one_line
 
 QUOTED_CHARACTERS = 200
 """How much of a server's own words is quoted."""
+
+FORBIDDEN = 403
 
 AGAIN = "/retry tries again; /model shows what else there is."
 
@@ -66,13 +68,15 @@ def _status(error: ModelAPIError) -> str:
     return f" (status {error.status_code})" if isinstance(error, ModelHTTPError) else ""
 
 
-def _authentication(error: ModelAuthenticationError, choice: ModelChoice, _said: str) -> str:
+def _authentication(error: ModelAuthenticationError, choice: ModelChoice, said: str) -> str:
+    # Forbidden is also what a good key may not ask, or from where: the reason is then in the server's own words.
+    why = said if isinstance(error, ModelHTTPError) and error.status_code == FORBIDDEN else "."
     if choice.base_url is not None or choice.api_key is not None:
         where = "its api_key in the configuration (or TAKEBACK_AGENT__API_KEY_FILE)"
     else:
         where = f"the variable {PROVIDERS[choice.provider].variables[0]} that the gateway was started with"
     return (
-        f"The server of the model {choice.shown} refuses the key{_status(error)}. Set {where}, "
+        f"The server of the model {choice.shown} refuses the key{_status(error)}{why} Set {where}, "
         "then start the gateway again."
     )
 

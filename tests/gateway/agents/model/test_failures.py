@@ -33,7 +33,7 @@ async def states(gateway: Gateway) -> list[str]:
     ("status", "message", "wanted"),
     [
         (401, f"Incorrect API key provided: {KEY}", "refuses the key (status 401). Set its api_key"),
-        (403, "not yours", "refuses the key (status 403)"),
+        (403, f"not yours: {KEY}", "refuses the key (status 403): not yours: ***. Set its api_key"),
         (404, "no such model", "There is no model scripted-1 at its server (status 404): no such model."),
         (402, "pay first", "has nothing left to spend: pay first."),
         (400, "odd request", "does not take the request (status 400): odd request."),
