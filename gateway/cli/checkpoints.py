@@ -15,6 +15,7 @@ from gateway.cli.imports import command as import_command
 from gateway.cli.plain import print_json, printable
 from gateway.cli.progress import watched
 from gateway.cli.prune import command as prune_command
+from gateway.render import counted
 
 if TYPE_CHECKING:
     from engine.api import ClearReport, ProjectStatus, StoreStatus, VerifyReport
@@ -183,8 +184,9 @@ def clear(*, force: bool, as_json: bool) -> Exit:
             raise click.UsageError("-f is needed where nobody can be asked")
         preview = upkeep.preview_clear()
         click.echo(
-            f"This deletes {preview.checkpoints} checkpoints of {len(preview.workspaces)} workspaces and "
-            f"{len(preview.legacy)} legacy archives ({size(preview.size_bytes)}) for good."
+            f"This deletes {counted(preview.checkpoints, 'checkpoint')} of "
+            f"{counted(len(preview.workspaces), 'workspace')} and {counted(len(preview.legacy), 'legacy archive')} "
+            f"({size(preview.size_bytes)}) for good."
         )
         for workdir in preview.interrupted:
             click.echo(f"A restore of {workdir} was cut off; without its checkpoints it cannot be finished.")
@@ -237,8 +239,9 @@ def _verified(report: "VerifyReport") -> str:
     for finding in report.findings:
         lines += [f"{MARKS[finding.severity.value]} {finding.what}", f"    → {finding.next_step}"]
     lines.append(
-        f"{report.checkpoints} checkpoints of {report.workspaces} workspaces proved, {report.objects} objects "
-        f"({size(report.size_bytes)}) read, {report.rehearsed} restores rehearsed."
+        f"{counted(report.checkpoints, 'checkpoint')} of {counted(report.workspaces, 'workspace')} proved, "
+        f"{counted(report.objects, 'object')} ({size(report.size_bytes)}) read, "
+        f"{counted(report.rehearsed, 'restore')} rehearsed."
     )
     if report.cancelled:
         lines.append("Stopped before the end: nothing is proved of the rest.")

@@ -13,6 +13,7 @@ from gateway.cli.humane import size
 from gateway.cli.plain import print_json, printable
 from gateway.cli.policy import prune_policy
 from gateway.cli.progress import watched
+from gateway.render import counted
 
 if TYPE_CHECKING:
     from engine.api import Decision, OrphanPreview, PruneReport
@@ -89,7 +90,7 @@ def _agreed() -> bool:
 
 def _show_orphans(preview: "OrphanPreview") -> None:
     for orphan in preview.gone:
-        click.echo(f"gone: {printable(orphan.workdir)} ({len(orphan.checkpoints)} checkpoints)")
+        click.echo(f"gone: {printable(orphan.workdir)} ({counted(len(orphan.checkpoints), 'checkpoint')})")
     for workdir, why in preview.kept:
         click.echo(f"kept: {printable(workdir)}: {why}")
     if not preview.gone:

@@ -9,9 +9,11 @@ from gateway.cli.exits import Exit, ending
 def command() -> Exit:
     """Run the service with every configured chat platform.
 
-    Telegram is served once telegram.token is set; its first message tells how to be admitted. This console is served
-    too: messages come from standard input, one a line, and the service stays up when the input ends. SIGTERM or Ctrl-C
-    stops it: running turns are stored as interrupted, and the exit code is 0 after SIGTERM. The log goes to stderr.
+    Telegram is served once telegram.token is set, Slack once slack.bot_token and slack.app_token are (with mode http,
+    slack.signing_secret instead of the latter). Whoever writes to a bot is told how to be admitted. This console is
+    served too: messages come from standard input, one a line, and the service stays up when the input ends. SIGTERM or
+    Ctrl-C stops it: running turns are stored as interrupted, and the exit code is 0 after SIGTERM. The log goes to
+    stderr.
     """
     from gateway.app import ConsoleWishes, FrontEnd
     from gateway.cli.running import run_gateway

@@ -88,7 +88,8 @@ class Agent(Section):
 
     kind: Literal["direct", "model", "acp"] = Field(
         default="direct",
-        description="direct (no model), model (an LLM with tools) or acp (an external agent).",
+        description="direct (no model) or model (an LLM with tools). acp (an external agent) is not part of this "
+        "version.",
     )
     model: str | None = Field(
         default=None,

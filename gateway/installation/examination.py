@@ -20,6 +20,7 @@ from gateway.config import ConfigInvalid, Configuration, load_configuration
 from gateway.home import Home
 from gateway.installation import surroundings
 from gateway.installation.findings import Finding, Level, Patient
+from gateway.render import counted
 from gateway.state.database import open_database
 from gateway.state.errors import StateError
 
@@ -178,7 +179,7 @@ def _store(patient: Patient) -> Iterator[Finding]:
         what = f"{names[0]} is damaged" + (f", and {len(names) - 1} more names" if names[1:] else "")
         yield Finding("store", Level.PROBLEM, what, "Run: gateway checkpoints verify")
     else:
-        yield Finding("store", Level.OK, f"{status.base}, {len(status.projects)} workspaces")
+        yield Finding("store", Level.OK, f"{status.base}, {counted(len(status.projects), 'workspace')}")
 
 
 def _disk(patient: Patient) -> Iterator[Finding]:

@@ -205,7 +205,7 @@ def test_orphans_go_only_when_asked_for_and_agreed_to(gateway, orphan, workspace
     assert orphan in after_sweep
     assert refused.returncode == Exit.USAGE
     assert "--yes is needed where nobody can be asked" in refused.stderr
-    assert f"gone: {orphan} (1 checkpoints)" in refused.stdout
+    assert f"gone: {orphan} (1 checkpoint)" in refused.stdout
     report = json.loads(agreed.stdout)
     assert report["outcome"] == "done"
     assert {decision["workdir"] for decision in report["decisions"]} == {orphan}
@@ -262,7 +262,7 @@ def test_verify_is_healthy_until_an_object_is_damaged(gateway, store):
 def test_clear_asks_and_leaves_the_lock(gateway, store, workspace):
     unasked = gateway("checkpoints", "clear")
     screen = Screen(gateway.line("checkpoints", "clear"), env=gateway.environment)
-    screen.shows("This deletes 2 checkpoints of 1 workspaces")
+    screen.shows("This deletes 2 checkpoints of 1 workspace and 0 legacy archives")
     screen.press("n\r")
     declined = screen.ends()
     kept = len(listed(gateway))

@@ -45,7 +45,7 @@ def test_a_used_installation_is_well(gateway, workspace):
     code, named = findings(gateway)
 
     assert code == Exit.OK
-    assert named["store"][0]["detail"].endswith("1 workspaces")
+    assert named["store"][0]["detail"].endswith(", 1 workspace")
     assert {finding["level"] for found in named.values() for finding in found} == {"ok"}
 
 
