@@ -112,6 +112,7 @@ class Guard:
         named: Sequence[str],
         *,
         checkpoint: bool,
+        anew: bool = False,
         writes: Mapping[str, Entry | None] = NO_WRITES,
     ) -> Before:
         """Capture the state before a tool.
@@ -121,6 +122,7 @@ class Guard:
             reason: what the checkpoint is for, as in "before write_file: app.py".
             named: paths below the root that the tool names; captured even where rules hide them.
             checkpoint: take the turn's checkpoint now; otherwise only if the tool turns out to change something.
+            anew: look at everything, whatever the feed says, because the tool may change anything.
             writes: what the tool is about to put where, as far as that is known.
         """
         if not call.guarded or time.monotonic() < self._retry_at:
@@ -128,7 +130,7 @@ class Guard:
         began = time.monotonic()
         try:
             with self._store.use(call.workspace, "a checkpoint"):
-                before = self._before(call, reason, named, writes, checkpoint=checkpoint)
+                before = self._before(call, reason, named, writes, checkpoint=checkpoint, anew=anew)
         except (EngineError, OSError, ValueError) as error:
             notes = self._say_failure(call, error)
             return Before(None, None, reason, notes, time.monotonic() - began)
@@ -163,10 +165,11 @@ class Guard:
         writes: Mapping[str, Entry | None],
         *,
         checkpoint: bool,
+        anew: bool,
     ) -> Before:
         workspace = call.workspace
         notes = self.settle(workspace)
-        captured = self.capture(workspace, named)
+        captured = self.capture(workspace, named, anew=anew)
         held = list_held(self._store, workspace)
         notes += self._say_damage(workspace)
         found = covering(held, captured, call.turn)
@@ -182,14 +185,19 @@ class Guard:
         number = self._store.ledger(workspace).number
         return Before(captured, found, reason, notes, number=number, running=running)
 
-    def after(self, call: ToolCall, before: Before, named: Sequence[str], *, only_named: bool = False) -> After:
-        """Capture the state after a tool and note what it changed; ``only_named`` says that it touched nothing else."""
+    def after(
+        self, call: ToolCall, before: Before, named: Sequence[str], *, only_named: bool = False, anew: bool = False
+    ) -> After:
+        """Capture the state after a tool and note what it changed.
+
+        ``only_named`` says that it touched nothing else, ``anew`` that it may have touched anything.
+        """
         if before.captured is None:
             return After(notes=before.notes, took_s=before.took_s)
         began = time.monotonic()
         try:
             with self._store.use(call.workspace, "a checkpoint"):
-                after = self._after(call, before, before.captured, named, only_named=only_named)
+                after = self._after(call, before, before.captured, named, only_named=only_named, anew=anew)
         except (EngineError, OSError, ValueError) as error:
             _LOG.warning("what a tool changed could not be noted: %s", error)
             note = f"what this changed could not be noted, so it counts as edited by hand: {error}"
@@ -198,26 +206,27 @@ class Guard:
         return replace(after, took_s=before.took_s + time.monotonic() - began)
 
     def _after(
-        self, call: ToolCall, before: Before, state: Captured, named: Sequence[str], *, only_named: bool
+        self, call: ToolCall, before: Before, state: Captured, named: Sequence[str], *, only_named: bool, anew: bool
     ) -> After:
         workspace = call.workspace
         feed = self._feed_of(workspace)
         captured = recapture(self._store, workspace, state, named, feed=feed) if only_named else None
         if captured is None:
-            captured = self.capture(workspace, named)
+            captured = self.capture(workspace, named, anew=anew)
         changes = compare_rows(state.rows, captured.rows, captured.gaps, captured.differing(state.rows))
         if only_named:
             changes = only_at(changes, named)
         changes = without_others(changes, self._store.ledger(workspace).put_after(before.number))
         notes = before.notes
         found = before.checkpoint
-        changed = bool(changes) or out_of_reach(state, captured)
+        gone = vanished(workspace, state, captured)
+        changed = bool(changes or gone) or out_of_reach(state, captured)
         if changed and found is None:
             held = list_held(self._store, workspace)
             found = self._take(workspace, state, Purpose(CheckpointKind.TURN, before.reason, call.turn), held)
             notes += state.notes + gap_notes(state.gaps)
         notes += gap_notes(new_gaps(state, captured))
-        notes += gap_notes(vanished(workspace, state, captured))
+        notes += gap_notes(gone)
         stats = self._note(workspace, call.turn, found, changes, captured, uncaptured_before(state, changes))
         clear_running(before.running)
         return After(changes, found.checkpoint if found and changed else _taken(before), stats, notes)
@@ -302,12 +311,13 @@ class Guard:
             self._note(workspace, running.turn, found, written_as_planned(changes, running.writes), captured)
         return (f"the service ended during a tool; the state {running.reason} is checkpoint {found.checkpoint.id[:8]}",)
 
-    def capture(self, workspace: Workspace, named: Iterable[str] = ()) -> Captured:
+    def capture(self, workspace: Workspace, named: Iterable[str] = (), *, anew: bool = False) -> Captured:
         """Capture a workspace and note what was named and could not be captured. The caller holds ``store.use``."""
         named = tuple(named)
         forced = [path for path in named if not is_secret_name(path.rpartition("/")[2])]
         forced += self._store.ledger(workspace).present()
-        captured = capture(self._store, workspace, self._own(), forced, feed=self._feed_of(workspace))
+        feed = self._feed_of(workspace)
+        captured = capture(self._store, workspace, self._own(), forced, feed=feed, named=named, anew=anew)
         hidden = [_hidden_gap(path) for path in named if _is_hidden(workspace, captured, path)]
         return replace(captured, gaps=(*captured.gaps, *hidden)) if hidden else captured
 
@@ -329,7 +339,7 @@ class Guard:
         """
         with self._store.use(workspace, "a checkpoint"):
             notes = self.settle(workspace)
-            captured = self.capture(workspace, named)
+            captured = self.capture(workspace, named, anew=True)
             held = list_held(self._store, workspace)
             notes += self._say_damage(workspace)
             found = covering(held, captured, purpose.turn)

@@ -171,7 +171,8 @@ class Understanding:
 
     ``paths`` are the paths it names, as the program would see them: quotes gone, relative ones left relative, a glob
     left as its pattern. ``outside`` are those of them that lie outside the workspace, and, unless the command is
-    read-only, the text of each word that is used as a path but cannot be known before the command runs.
+    read-only, the text of each word that is used as a path but cannot be known before the command runs. ``confined``
+    says of a destructive command that it changes nothing but those paths and what is below them.
     """
 
     verdict: Verdict
@@ -179,6 +180,7 @@ class Understanding:
     paths: tuple[str, ...]
     outside: tuple[str, ...]
     background: bool
+    confined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ ok; nothing is raised for it.
 
 import codecs
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -166,7 +167,10 @@ class Toolbox:
             backend = self._backends.get(call.backend, call.workspace)
             with self._running(call) as signal, heard.into(self._outputs if whole_output else None):
                 understood = self.understand(call.workspace, command)
-                before, named = self._before_command(call, command, understood, sandboxed=backend.is_container)
+                confined = _is_confined(call.workspace, understood)
+                before, named = self._before_command(
+                    call, command, understood, sandboxed=backend.is_container, anew=not confined
+                )
                 try:
                     ended = backend.run(
                         command,
@@ -178,7 +182,7 @@ class Toolbox:
                         keep_background=understood.background,
                     )
                 finally:
-                    after = self._guard.after(call, before, named)
+                    after = self._guard.after(call, before, named, anew=not confined)
         except _MISTAKES as error:
             return _mistake("terminal", command, error)
         if ended.detached and before.captured is not None:
@@ -188,7 +192,7 @@ class Toolbox:
         return heard.noted(result)
 
     def _before_command(
-        self, call: ToolCall, command: str, understood: Understanding, *, sandboxed: bool
+        self, call: ToolCall, command: str, understood: Understanding, *, sandboxed: bool, anew: bool
     ) -> tuple[Before, Sequence[str]]:
         """Capture what a command can change, unless that lies in a sandbox; return also what it names."""
         reason = f"before terminal: {' '.join(command.split())}"
@@ -197,7 +201,8 @@ class Toolbox:
         named = _named_files(call.workspace, understood)
         if understood.verdict is Verdict.READ_ONLY:
             return Before(None, None, reason), named
-        return self._guard.before(call, reason, named, checkpoint=understood.verdict is Verdict.DESTRUCTIVE), named
+        checkpoint = understood.verdict is Verdict.DESTRUCTIVE
+        return self._guard.before(call, reason, named, checkpoint=checkpoint, anew=anew), named
 
     def stop(self, operation: str) -> bool:
         """End what runs under an operation id and refuse whatever it would still write; whether it was running."""
@@ -311,6 +316,26 @@ def _named_files(workspace: Workspace, understood: Understanding) -> list[str]:
         if path:
             found.append(path)
     return found
+
+
+def _is_confined(workspace: Workspace, understood: Understanding) -> bool:
+    """Whether a command changes nothing but single files that it names, each under its only name."""
+    if not understood.confined or not understood.paths:
+        return False
+    return all(not _WILDCARDS & set(named) and _is_single(workspace, named) for named in understood.paths)
+
+
+def _is_single(workspace: Workspace, named: str) -> bool:
+    try:
+        path = os.path.join(workspace.root, _resolve(workspace, named))
+        if os.path.realpath(path) != path:
+            return False
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except (OSError, PathUnsafe, ValueError):
+        return False
+    return not stat.S_ISDIR(status.st_mode) and status.st_nlink == 1
 
 
 def _planned(edits: Sequence[Edit]) -> dict[str, Entry | None]:

@@ -26,6 +26,7 @@ from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
 from engine.checkpoints.mending import mend_contents, mend_modes, mend_trees, without_lost
 from engine.checkpoints.reading import blob_oid
 from engine.checkpoints.scan import megabytes
+from engine.checkpoints.touched import EVERYTHING, Touched
 from engine.checkpoints.writing import FilesMoved, are_few, write_few
 from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, StoreDamaged
 from engine.host.files import Tree
@@ -85,6 +86,7 @@ def capture(
     forced: Iterable[str] = (),
     *,
     feed: WorkspaceFeed | None = None,
+    named: Iterable[str] = (),
     anew: bool = False,
 ) -> Captured:
     """Capture a workspace; the caller holds ``store.use``.
@@ -95,6 +97,7 @@ def capture(
         own: device and inode of Takeback's own directories.
         forced: files a tool named, captured even where rules hide them.
         feed: what tells of changes, so that only what was touched is looked at.
+        named: paths that are looked at although the feed says nothing of them.
         anew: look at everything, whatever the feed says.
 
     Raises:
@@ -103,10 +106,11 @@ def capture(
         StorageFailed: the system refused it; the base is as it was.
     """
     before = _proved_base(store, workspace)
-    named = frozenset(forced)
+    forced = frozenset(forced)
+    also = EVERYTHING if anew else Touched(frozenset(named))
     for _attempt in range(_ATTEMPTS):
         with BulkReader(store.git, partial(store.readings.tell, workspace)) as reader:
-            look = Look(store, workspace, before, own, named, feed=feed, anew=anew, read=reader.read)
+            look = Look(store, workspace, before, own, forced, feed=feed, also=also, read=reader.read)
             try:
                 scan = look.scan()
                 remove_old_leftovers(workspace.root, scan.excluded)

@@ -92,6 +92,9 @@ class Feed:
         silent = ground.kinds - STRICT_KINDS
         if silent:
             raise WatchingImpossible(f"not all changes on {', '.join(sorted(silent))} would be heard of")
+        if ground.files:
+            # What happens to it is told to the directory that it is from.
+            raise WatchingImpossible(f"a file is mounted over {ground.files[0]}")
         return ground
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from engine.checkpoints.reading import read_files
 from engine.checkpoints.scan import ReadFiles, Scanner
 from engine.checkpoints.sieve import keep_sieve, sift
 from engine.checkpoints.source import SourceRules, Tracked
-from engine.checkpoints.touched import Touched
+from engine.checkpoints.touched import EVERYTHING, NOTHING, Touched
 from engine.checkpoints.tracked import index_stamp, read_exclude, read_tracked
 from engine.model import Limits, Workspace
 from engine.store.index import Index
@@ -70,7 +70,7 @@ class Look:
         own: device and inode of Takeback's own directories.
         forced: files a tool named, captured even where rules hide them.
         feed: what tells of changes.
-        anew: look at everything, whatever the feed says.
+        also: what is to be looked at whatever the feed says.
         read: reads the files that have to be read.
     """
 
@@ -83,7 +83,7 @@ class Look:
         forced: frozenset[str],
         *,
         feed: WorkspaceFeed | None = None,
-        anew: bool = False,
+        also: Touched = NOTHING,
         read: ReadFiles = read_files,
     ) -> None:
         self._store = store
@@ -94,7 +94,8 @@ class Look:
         self._now = _circumstances(store, workspace, own, forced)
         self._taken = None if feed is None else feed.take(before.base)
         self._began_ns = time.time_ns()
-        self._again = None if anew or self._taken is None else self._what_again(self._taken)
+        trusted = self._taken is not None and also != EVERYTHING
+        self._again = self._what_again((self._taken or NOTHING) | also) if trusted else None
         self._whole = self._again is None
         self._scan: Scan | None = None
 
@@ -109,14 +110,22 @@ class Look:
         tell = None if self._feed is None else self._feed.watch
         limits, own = self._workspace.limits, self._now.own
         scanner = Scanner(self._workspace.root, self._before.rows, rules, limits, own, tell, read=self._read)
-        if self._whole:
+        found = None if self._whole else self._scanned(scanner)
+        if found is None or self._has_new_links(found):
+            self._whole = True
             self._again = self._sifted()
+            found = self._scanned(scanner)
+        self._scan = found
+        return found
+
+    def _scanned(self, scanner: Scanner) -> Scan:
         seen = self._seen()
-        if seen is None or self._again is None:
-            self._scan = scanner.scan()
-        else:
-            self._scan = scanner.rescan(seen.scan, self._again)
-        return self._scan
+        return scanner.scan() if seen is None or self._again is None else scanner.rescan(seen.scan, self._again)
+
+    def _has_new_links(self, scan: Scan) -> bool:
+        """Whether a file got another name: the feed told of that one alone, so the file's other rows may be old."""
+        seen = self._seen()
+        return seen is None or not scan.linked <= seen.linked
 
     def succeeded(self, index: Index) -> None:
         """Note that what was seen has become an index, on which the next look can build."""

@@ -14,21 +14,23 @@ from pathspec import GitIgnoreSpec
 
 from engine.host.files import TEMP_PREFIX
 
-NOT_SOURCE_DIRECTORIES = {
-    # version-control internals
-    ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS",
+_ASKED_FOR = {
     # installed packages
     "node_modules", "bower_components", "jspm_packages", "site-packages", ".venv", ".bundle", ".eggs", "Pods",
     ".pnpm-store", ".yarn",
+    # build output
+    "build", "dist", "target", "_build", ".next", ".nuxt", ".output", "DerivedData", "htmlcov", "coverage",
+    ".dart_tool", ".stack-work", "dist-newstyle",
+}  # fmt: skip
+NOT_SOURCE_DIRECTORIES = _ASKED_FOR | {
+    # version-control internals
+    ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS",
     # tool caches
     "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".cache",
     ".parcel-cache", ".turbo", ".gradle", ".terraform", ".serverless", ".sass-cache", ".ipynb_checkpoints",
     ".import_linter_cache", ".nyc_output", ".pytype", ".angular", ".svelte-kit", ".ccache",
     # editor state
     ".idea", ".vscode", ".vs", ".fleet", ".zed",
-    # build output
-    "build", "dist", "target", "_build", ".next", ".nuxt", ".output", "DerivedData", "htmlcov", "coverage",
-    ".dart_tool", ".stack-work", "dist-newstyle",
     # OS junk
     ".Trash", ".Trashes", ".Spotlight-V100", ".fseventsd", "__MACOSX", "$RECYCLE.BIN",
 }  # fmt: skip
@@ -71,6 +73,11 @@ def is_secret_name(name: str) -> bool:
 def is_junk(name: str) -> bool:
     """Whether a file or directory of this name is made by a tool for itself: caches, build output, editor state."""
     return name in NOT_SOURCE_DIRECTORIES or bool(_is_junk_directory(name)) or bool(_is_junk_file(name))
+
+
+def is_asked_for(name: str) -> bool:
+    """Whether a directory of this name is made when somebody asks for it: a build, an installation."""
+    return name in _ASKED_FOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ class Touched:
         return Touched(self.paths | other.paths, self.below | other.below)
 
 
+NOTHING = Touched()
 EVERYTHING = Touched(below=frozenset({""}))
 """A walk of the whole workspace."""
 

@@ -4,6 +4,7 @@ Only Linux says the latter two. Elsewhere a mount shows in the device of the dir
 """
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ STRICT_KINDS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcach
 """Local file systems: every change goes through this machine's kernel, which stamps and tells it."""
 
 _MOUNTS = "/proc/self/mountinfo"
+_ESCAPE = re.compile(r"\\([0-7]{3})")
 _ESCAPED = str.maketrans({" ": "\\040", "\t": "\\011", "\n": "\\012", "\\": "\\134"})  # proc_pid_mountinfo(5)
 
 
@@ -19,7 +21,7 @@ class Ground:
     """What a directory stands on at one moment; equal as long as nothing was mounted, unmounted or exchanged.
 
     ``kinds`` are the file systems of the directory and of the mounts below it, ``below`` those mounts as the kernel
-    describes them.
+    describes them, ``files`` those of them that are a single file mounted over another.
     """
 
     device: int
@@ -27,6 +29,7 @@ class Ground:
     mount: str
     kinds: frozenset[str]
     below: tuple[str, ...]
+    files: tuple[str, ...] = ()
 
 
 def find_ground(root: str) -> Ground | None:
@@ -55,7 +58,12 @@ def _ground(root: str, status: os.stat_result, mount: str, table: list[str]) -> 
     if not own:
         return None
     kinds = frozenset(_kind(line) for line in [*own, *below])
-    return Ground(status.st_dev, status.st_ino, own[0], kinds, tuple(below))
+    files = tuple(path for path in map(_mount_point, below) if not os.path.isdir(path))
+    return Ground(status.st_dev, status.st_ino, own[0], kinds, tuple(below), files)
+
+
+def _mount_point(line: str) -> str:
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 8)), line.split(" ", 5)[4])
 
 
 def _mount_of(descriptor: int) -> str:

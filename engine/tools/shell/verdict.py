@@ -24,6 +24,8 @@ class Findings:
     verdict: Verdict = Verdict.READ_ONLY
     reason: str = "only reads"
     background: bool = False
+    # Whether it may change more than the paths it names.
+    reaches_further: bool = False
     unwaited_job: bool = False
     # Writing to /dev/stdout opens whatever file descriptor 1 is *again*. That is a terminal or a pipe, unless the
     # command has first put a file it only reads there. Neither half is harmful alone.
@@ -34,7 +36,8 @@ class Findings:
     _unknowable: dict[str, None] = field(default_factory=dict)
 
     def note(self, verdict: Verdict, reason: str) -> None:
-        """Raise the verdict; a lower or equal one changes nothing."""
+        """Raise the verdict; a lower or equal one changes nothing but how far the command may reach."""
+        self.reaches_further |= verdict is Verdict.UNKNOWN
         if _RANK[verdict] > _RANK[self.verdict]:
             self.verdict = verdict
             self.reason = shorten(reason, REASON_LENGTH)
@@ -43,8 +46,9 @@ class Findings:
         """Note something that cannot be proved harmless."""
         self.note(Verdict.UNKNOWN, reason)
 
-    def destructive(self, reason: str) -> None:
-        """Note something that certainly changes files."""
+    def destructive(self, reason: str, *, reaches_further: bool = False) -> None:
+        """Note something that certainly changes files, those that it names or others as well."""
+        self.reaches_further |= reaches_further
         self.note(Verdict.DESTRUCTIVE, reason)
 
     def name(self, path: str, where: Where) -> None:
@@ -76,9 +80,9 @@ class Findings:
         outside = dict(self._outside)
         if self.verdict is not Verdict.READ_ONLY:
             outside.update(self._unknowable)
-        return Understanding(
-            self.verdict, self.reason, tuple(self._paths), tuple(outside), self.background or self.unwaited_job
-        )
+        background = self.background or self.unwaited_job
+        confined = self.verdict is Verdict.DESTRUCTIVE and not (self.reaches_further or outside or background)
+        return Understanding(self.verdict, self.reason, tuple(self._paths), tuple(outside), background, confined)
 
 
 def shorten(text: str, length: int = 40) -> str:

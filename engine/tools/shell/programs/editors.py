@@ -64,7 +64,7 @@ def judge_awk(call: Call, desk: Desk) -> None:
     """`awk` prints what its program says, which may also write files and run programs."""
     if _edits_in_place(call):
         files = [word for word in call.args if not word.may_be_option][1:]
-        desk.findings.destructive(f"{call.name} -i inplace edits files")
+        desk.findings.destructive(f"{call.name} -i inplace edits files", reaches_further=True)
         name_likely_paths(Call(call.name, tuple(files), call.where), desk)
         return
     options = parse_options(call.args, AWK)

@@ -139,7 +139,7 @@ def _judge_changer(call: Call, desk: Desk) -> None:
         name_likely_paths(Call("git", call.args, call.where), desk)
         return
     how = f" {call.args[0].text}" if subcommand.startswith("-") else ""
-    desk.findings.destructive(f"git {call.name}{how} changes the working tree")
+    desk.findings.destructive(f"git {call.name}{how} changes the working tree", reaches_further=True)
     _name_pathspecs(call, desk)
 
 
@@ -165,7 +165,7 @@ def _judge_remover(call: Call, desk: Desk) -> None:
     if options.has("--cached", "-n", "--dry-run"):
         desk.findings.unknown(f"git {call.name} changes the repository")
     else:
-        desk.findings.destructive(f"git {call.name} changes the working tree")
+        desk.findings.destructive(f"git {call.name} changes the working tree", reaches_further=True)
     _name_pathspecs(call, desk)
 
 

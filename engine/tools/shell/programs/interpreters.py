@@ -71,7 +71,7 @@ def judge_interpreter(call: Call, desk: Desk) -> None:
         name_paths_in_code(text, call, desk)
     if "i" in switches.letters:
         shown = label(files[0]) if files else "its files"
-        desk.findings.destructive(f"{call.name} -i edits {shown} in place")
+        desk.findings.destructive(f"{call.name} -i edits {shown} in place", reaches_further=True)
         name_all(desk, call, files, writes=True)
     else:
         desk.findings.unknown(f"{call.name} is not known to be read-only")
