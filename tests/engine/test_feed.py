@@ -392,6 +392,23 @@ assert before.below == () and len(after.below) == 1 and "tmpfs" in after.kinds, 
     subprocess.run([*alone, sys.executable, "-c", script], check=True)
 
 
+def test_a_file_mounted_over_another_is_not_listened_to(tmp_path: Path) -> None:
+    (tmp_path / "with space").write_text("here\n")
+    (tmp_path / "elsewhere").write_text("there\n")
+    script = f"""
+import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from engine.checkpoints.feed import Feed
+import subprocess
+before = Feed().hindrance({str(tmp_path)!r})
+target = {str(tmp_path / "with space")!r}
+subprocess.run(["mount", "--bind", {str(tmp_path / "elsewhere")!r}, target], check=True)
+after = Feed().hindrance({str(tmp_path)!r})
+assert (before, after) == (None, f"a file is mounted over {{target}}"), (before, after)
+"""
+    alone = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-r", "-m"]
+    subprocess.run([*alone, sys.executable, "-c", script], check=True)
+
+
 def test_where_too_many_directories_would_be_watched_none_is(tmp_path: Path) -> None:
     site = Site(tmp_path, most_watches=2)
     site.write("a/b/c.txt")
