@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from engine.changes import NO_WRITES, compare_rows, only_at, without_others, written_as_planned
@@ -248,7 +249,8 @@ class Guard:
         if found is not None:
             keep_after(self._store, workspace, found.checkpoint.sequence, captured)
             earlier = {path for write in ledger.writes_of([turn.turn]) for path in write.changes}
-            stats = self._stats(found.tree, captured.tree, earlier | {change.path for change in changes})
+            with suppress(GitFailed):  # counted for the list alone; a content that is lost must not cost the record
+                stats = self._stats(found.tree, captured.tree, earlier | {change.path for change in changes})
         record = WriteRecord(
             ledger.number + 1,
             turn.chat,

@@ -68,12 +68,18 @@ def list_held(store: Store, workspace: Workspace) -> list[Held]:
 
 
 def damage_notes(store: Store, workspace: Workspace) -> tuple[str, ...]:
-    """Return what to say of the checkpoints that the last list of this workspace had to leave out."""
+    """Return what to say of damage: checkpoints that the last list had to leave out, and a ledger that lost records."""
+    notes = []
     count = len(store.remembered(workspace).broken)
-    if not count:
-        return ()
-    subject = "1 checkpoint is" if count == 1 else f"{count} checkpoints are"
-    return (f"{subject} damaged and left out of the list; nothing was deleted: gateway checkpoints verify",)
+    if count:
+        subject = "1 checkpoint is" if count == 1 else f"{count} checkpoints are"
+        notes.append(f"{subject} damaged and left out of the list; nothing was deleted: gateway checkpoints verify")
+    if store.ledger(workspace).lost is not None:
+        notes.append(
+            "a line of the ledger cannot be read; what the agent wrote then counts as edited by hand: "
+            "gateway checkpoints verify"
+        )
+    return tuple(notes)
 
 
 def find_held(held: Sequence[Held], prefix: str) -> Held:

@@ -22,10 +22,13 @@ def require_ledger(store: Store, workspace: Workspace, held: Sequence[Held], tar
     Raises:
         StoreDamaged: records are lost; a restore of everything needs none.
     """
+    ledger = store.ledger(workspace)
     since = [item.ledger_number for item in held if item.checkpoint.sequence >= target.checkpoint.sequence]
-    numbers = [*reversed(since), store.ledger(workspace).number]
+    numbers = [*reversed(since), ledger.number]
     # Records are only ever added, so a lower number than before says that it began anew.
-    if any(later < earlier for earlier, later in pairwise(numbers)) or _lacks_the_turn_of(store, workspace, target):
+    began_anew = any(later < earlier for earlier, later in pairwise(numbers))
+    unread = ledger.lost is not None and ledger.lost.after >= target.ledger_number
+    if began_anew or unread or _lacks_the_turn_of(store, workspace, target):
         raise StoreDamaged(
             f"the ledger {store.layout.ledger(workspace.hash)} has lost what was written after checkpoint "
             f"{target.checkpoint.id[:8]}, so nothing tells the agent's files from yours; --all restores both"

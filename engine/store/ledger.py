@@ -80,18 +80,27 @@ class _Touch(NamedTuple):
     earlier: "_Touch | None"
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A line that is no record: the number of the last record before it, and what is wrong with it."""
+
+    after: int
+    why: str
+
+
 @dataclass(slots=True)
 class Ledger:
-    """All records in order and their sum."""
+    """All records in order and their sum; ``lost`` is the newest line that could not be read."""
 
     records: list[Record] = field(default_factory=list)
     entries: dict[str, LedgerEntry] = field(default_factory=dict)
     agent_wrote: bool = False
+    lost: Lost | None = None
     _touches: dict[str, _Touch] = field(default_factory=dict, compare=False, repr=False)
 
     def copy(self) -> "Ledger":
         """Return a ledger of the same records, to which others can be added."""
-        return Ledger(self.records.copy(), self.entries.copy(), self.agent_wrote, self._touches.copy())
+        return Ledger(self.records.copy(), self.entries.copy(), self.agent_wrote, self.lost, self._touches.copy())
 
     @property
     def number(self) -> int:
@@ -101,7 +110,7 @@ class Ledger:
     @property
     def empty(self) -> bool:
         """Whether the agent never wrote anything, so that nothing tells its files from a person's."""
-        return not self.agent_wrote
+        return not self.agent_wrote and self.lost is None
 
     def add(self, record: Record) -> None:
         """Take a record into the sum."""
@@ -212,16 +221,17 @@ def load_ledger(path: str) -> Ledger:
     Raises:
         ValueError: a line before the last one is not a record.
     """
-    return read_on(path, Reading()).ledger
+    ledger = read_on(path, Reading()).ledger
+    if ledger.lost is not None:
+        raise ValueError(ledger.lost.why)
+    return ledger
 
 
 def read_on(path: str, before: Reading) -> Reading:
     """Read what was appended to a ledger since, or all of it where it is not the one that was read before.
 
-    The ledger read before stays as it is; the one returned goes on from it.
-
-    Raises:
-        ValueError: a line before the last one is not a record.
+    The ledger read before stays as it is; the one returned goes on from it. A line that is no record is passed over,
+    and noted: what it said is lost, and the rest is not to be lost with it.
     """
     try:
         with open(path, "rb") as stream:
@@ -238,7 +248,10 @@ def _read_stream(stream: BinaryIO, before: Reading) -> Reading:
     stream.seek(end)
     for line in stream:
         if line.endswith(b"\n"):
-            ledger.add(_decode(json.loads(line)))
+            try:
+                ledger.add(_decode(json.loads(line)))
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
+                ledger.lost = Lost(ledger.number, str(error))
             end, last = end + len(line), line[-_LONGEST_END_BYTES:]
     return Reading(ledger, inode, end, last)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from engine.errors import StorageFailed, StoreBusy, StoreDamaged
+from engine.errors import StorageFailed, StoreBusy
 from engine.host import durable, locks
 from engine.host.git import Git
 from engine.model import Workspace
@@ -197,21 +197,14 @@ class Store:
                     self._save_index(workspace_hash, known)
 
     def ledger(self, workspace: Workspace) -> Ledger:
-        """Return the ledger; of what somebody appended to it only that is read.
-
-        Raises:
-            StoreDamaged: it cannot be read.
-        """
+        """Return the ledger; of what somebody appended to it only that is read."""
         known = self.remembered(workspace)
         path = self.layout.ledger(workspace.hash)
         stamp = file_stamp(path)
         before = known.ledger
         if before is not None and before[0] == stamp:
             return before[1].ledger
-        try:
-            reading = read_on(path, before[1] if before else Reading())
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreDamaged(f"the ledger {path} cannot be read ({error})") from error
+        reading = read_on(path, before[1] if before else Reading())
         known.ledger = stamp, reading  # as one: a list takes no lock and may come between
         return reading.ledger
 

@@ -80,9 +80,11 @@ def _check_ledger(layout: Layout, facts: WorkspaceFacts) -> Iterator[Finding]:
     path = layout.ledger(facts.hash)
     try:
         load_ledger(path)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        what = f"the ledger {path} cannot be read ({error}), so this workspace cannot be listed or restored"
-        step = f"Set it aside: mv {path} {path}.damaged - restores then cannot tell the agent's work from hand-edits."
+    except ValueError as error:
+        what = (
+            f"a line of the ledger {path} cannot be read ({error}); what the agent wrote then counts as edited by hand"
+        )
+        step = "Put the file back from a backup, or go back with --all: it needs no ledger."
         yield Finding(Severity.ERROR, what, step, facts.hash)
 
 
