@@ -105,6 +105,7 @@ class Guard:
         self._retry_at = 0.0
         self._said: dict[str, str] = {}
         self._damage: dict[str, tuple[str, ...]] = {}
+        self._unsettled: set[str] = set()
 
     def before(
         self,
@@ -201,6 +202,7 @@ class Guard:
                 after = self._after(call, before, before.captured, named, only_named=only_named, anew=anew)
         except (EngineError, OSError, ValueError) as error:
             _LOG.warning("what a tool changed could not be noted: %s", error)
+            self._unsettled.add(before.running)
             note = f"what this changed could not be noted, so it counts as edited by hand: {error}"
             taken = before.checkpoint.checkpoint if before.checkpoint else None
             after = After(checkpoint=taken, notes=(*before.notes, note))
@@ -282,9 +284,10 @@ class Guard:
         if report is not None:
             notes = (f"an interrupted restore to checkpoint {report.target.id[:8]} was finished",)
         for path, running in read_running(self._store.layout, workspace).items():
-            if not is_alive(running):
+            if path in self._unsettled or not is_alive(running):
                 notes += self._settle_tool(workspace, running)
                 clear_running(path)
+                self._unsettled.discard(path)
         return notes
 
     def _settle_tool(self, workspace: Workspace, running: RunningNote) -> tuple[str, ...]:
@@ -311,7 +314,8 @@ class Guard:
             captured = self.capture(workspace, running.writes)
             changes = compare_rows(rows, captured.rows, captured.gaps, captured.differing(rows))
             self._note(workspace, running.turn, found, written_as_planned(changes, running.writes), captured)
-        return (f"the service ended during a tool; the state {running.reason} is checkpoint {found.checkpoint.id[:8]}",)
+        why = "the service ended during a tool" if not is_alive(running) else "what a tool changed was not noted"
+        return (f"{why}; the state {running.reason} is checkpoint {found.checkpoint.id[:8]}",)
 
     def capture(self, workspace: Workspace, named: Iterable[str] = (), *, anew: bool = False) -> Captured:
         """Capture a workspace and note what was named and could not be captured. The caller holds ``store.use``."""

@@ -1,5 +1,7 @@
 """A ledger of which a line cannot be read loses what that line said, and nothing else."""
 
+from pathlib import Path
+
 import pytest
 
 from engine.errors import StoreDamaged
@@ -83,3 +85,21 @@ def test_content_that_is_lost_does_not_cost_the_record_of_what_a_tool_did(lab: L
     assert [note for note in result.notes if "could not be noted" in note] == []
     assert paths(report.restored) == ["a"]
     assert lab.read("a") == "2\n"
+
+
+def test_state_before_a_command_that_could_not_be_noted_becomes_a_checkpoint_with_the_next_tool(
+    lab: Lab, tmp_path: Path
+) -> None:
+    lab.edit("a", "mine\n")
+    ledger = lab.store / "ledgers" / f"{lab.workspace.hash}.jsonl"
+    (tmp_path / "script").write_text(f"rm a; echo 1 > b; mkdir {ledger}")
+
+    failed = lab.run(f"sh {tmp_path}/script")
+    ledger.rmdir()
+    next_one = lab.write("c", "2\n")
+    lab.rollback(2, everything=True)
+
+    assert "could not be noted" in failed.notes[-1]
+    assert next_one.notes[0].startswith("what a tool changed was not noted; the state before terminal: sh ")
+    assert lab.read("a") == "mine\n"
+    assert not lab.exists("b")
