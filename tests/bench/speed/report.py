@@ -89,7 +89,7 @@ def plot(found: Sequence[Measured], directory: Path) -> list[Path]:
     figure, panels = plt.subplots(2, 4, figsize=(18, 8), layout="constrained")
     for panel, work in zip(panels.flat, Work, strict=False):
         lines = {"Takeback": [one.product for one in found]}
-        lines |= {name: [one.peers[name] for one in found] for name in found[0].peers}
+        lines |= {name: [one.peers.get(name, Taken()) for one in found] for name in found[0].peers}
         for name, runs in lines.items():
             points = [(one.shape.files, run.median_s(work)) for one, run in zip(found, runs, strict=True)]
             known = [(files, time) for files, time in points if time is not None]
