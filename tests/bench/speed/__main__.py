@@ -1,6 +1,6 @@
 """Measures the product beside its peers: ``sh deploy/test`` has made the environment, then
 
-    .venv-test/bin/python -m tests.bench.speed [--sizes 1000,10000,40000,200000] [--beside 40000] [--runs 9] [--odd 10000]
+    .venv-test/bin/python -m tests.bench.speed [--sizes 1000,10000,40000,200000] [--runs 9] [--odd 10000] [--out DIR]
 
 The trees are made below a temporary directory ($TMPDIR) and removed at the end; 200,000 files take some 5 GB of it.
 """
