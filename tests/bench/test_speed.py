@@ -19,7 +19,7 @@ MOST_PROCESSES = {
     Work.FIRST: 6,
     Work.TURN: 2,
     Work.NOTHING: 1,
-    Work.CHURN: 4,
+    Work.CHURN: 6,
     Work.LIST: 0,
     Work.DIFF: 2,
     Work.RESTORE: 3,

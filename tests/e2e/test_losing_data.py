@@ -59,6 +59,8 @@ def test_failed_capture_is_said_and_is_never_a_target(scene: Scene, tmp_path: Pa
         scene.edit(name, "one\n")
     if moment == "after it":
         program.ask("/write b.py\ntwo\n")
+    for number in range(100):  # few files are written without it
+        scene.edit(f"many/{number}", f"{number}\n")
     known = program.ask("/rollback").ids
     git.fail("fast-import")
 

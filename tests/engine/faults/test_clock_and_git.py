@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -119,6 +120,7 @@ def test_git_that_disappears_between_plan_and_restore_leaves_everything(tmp_path
     lab = Lab(tmp_path, git=str(git))
     lab.edit("a", "one\n")
     lab.write("a", "two\n")
+    subprocess.run([git, f"--git-dir={lab.store}", "gc", "--quiet", "--prune=now"], check=True)
     plan = lab.plan()
     before = snapshot(lab.home)
     git.rename(directory / "elsewhere")
