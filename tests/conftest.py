@@ -56,9 +56,7 @@ told: list[str] = []
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the engine look for changes instead of hearing of them, which has to give the same."""
-    parser.addoption(
-        "--change-feed", choices=("on", "off"), default="on", help="off: engines only walk"
-    )
+    parser.addoption("--change-feed", choices=("on", "off"), default="on", help="off: engines only walk")
 
 
 def pytest_configure(config: pytest.Config) -> None:
