@@ -51,7 +51,7 @@ def test_index_that_cannot_be_written_costs_no_checkpoint(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("line", [b"not json\n", b"[]\n", b'{"type":"write"}\n'])
-def test_damaged_ledger_is_damage_of_the_store_and_names_the_file(lab: Lab, line: bytes) -> None:
+def test_restore_that_needs_what_a_damaged_ledger_lost_names_the_file(lab: Lab, line: bytes) -> None:
     lab.edit("a", "one\n")
     lab.write("a", "two\n")
     plan = lab.plan()
@@ -60,7 +60,8 @@ def test_damaged_ledger_is_damage_of_the_store_and_names_the_file(lab: Lab, line
     lab.engine = lab.open_engine()
     before = snapshot(lab.root)
 
-    for refused in (lab.checkpoints, lab.plan, lambda: lab.engine.apply_restore(plan)):
+    assert [item.id for item in lab.checkpoints()] == [plan.target.id]
+    for refused in (lab.plan, lambda: lab.engine.apply_restore(plan)):
         with pytest.raises(StoreDamaged, match=str(ledger)):
             refused()
 
