@@ -64,7 +64,8 @@ _MOST_NAMED_PATHS = 400
 class Before:
     """The state before a tool: its capture, the checkpoint that covers it so far, what to say, how long that took.
 
-    ``number`` is the ledger's last record then, ``running`` where the tool is noted to be under way.
+    ``number`` is the ledger's last record then, ``running`` where the tool is noted to be under way. ``anew`` says that
+    the tool may change anything, so that everything is looked at.
     """
 
     captured: Captured | None
@@ -74,6 +75,7 @@ class Before:
     took_s: float = 0.0
     number: int = 0
     running: str = ""
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,21 +187,16 @@ class Guard:
         )
         running = write_running(self._store.layout, workspace, note)
         number = self._store.ledger(workspace).number
-        return Before(captured, found, reason, notes, number=number, running=running)
+        return Before(captured, found, reason, notes, number=number, running=running, anew=anew)
 
-    def after(
-        self, call: ToolCall, before: Before, named: Sequence[str], *, only_named: bool = False, anew: bool = False
-    ) -> After:
-        """Capture the state after a tool and note what it changed.
-
-        ``only_named`` says that it touched nothing else, ``anew`` that it may have touched anything.
-        """
+    def after(self, call: ToolCall, before: Before, named: Sequence[str], *, only_named: bool = False) -> After:
+        """Capture the state after a tool and note what it changed; ``only_named`` says that it touched nothing else."""
         if before.captured is None:
             return After(notes=before.notes, took_s=before.took_s)
         began = time.monotonic()
         try:
             with self._store.use(call.workspace, "a checkpoint"):
-                after = self._after(call, before, before.captured, named, only_named=only_named, anew=anew)
+                after = self._after(call, before, before.captured, named, only_named=only_named)
         except (EngineError, OSError, ValueError) as error:
             _LOG.warning("what a tool changed could not be noted: %s", error)
             self._unsettled.add(before.running)
@@ -209,13 +206,13 @@ class Guard:
         return replace(after, took_s=before.took_s + time.monotonic() - began)
 
     def _after(
-        self, call: ToolCall, before: Before, state: Captured, named: Sequence[str], *, only_named: bool, anew: bool
+        self, call: ToolCall, before: Before, state: Captured, named: Sequence[str], *, only_named: bool
     ) -> After:
         workspace = call.workspace
         feed = self._feed_of(workspace)
         captured = recapture(self._store, workspace, state, named, feed=feed) if only_named else None
         if captured is None:
-            captured = self.capture(workspace, named, anew=anew)
+            captured = self.capture(workspace, named, anew=before.anew)
         changes = compare_rows(state.rows, captured.rows, captured.gaps, captured.differing(state.rows))
         if only_named:
             changes = only_at(changes, named)

@@ -167,10 +167,7 @@ class Toolbox:
             backend = self._backends.get(call.backend, call.workspace)
             with self._running(call) as signal, heard.into(self._outputs if whole_output else None):
                 understood = self.understand(call.workspace, command)
-                confined = _is_confined(call.workspace, understood)
-                before, named = self._before_command(
-                    call, command, understood, sandboxed=backend.is_container, anew=not confined
-                )
+                before, named = self._before_command(call, command, understood, sandboxed=backend.is_container)
                 try:
                     ended = backend.run(
                         command,
@@ -182,7 +179,7 @@ class Toolbox:
                         keep_background=understood.background,
                     )
                 finally:
-                    after = self._guard.after(call, before, named, anew=not confined)
+                    after = self._guard.after(call, before, named)
         except _MISTAKES as error:
             return _mistake("terminal", command, error)
         if ended.detached and before.captured is not None:
@@ -192,7 +189,7 @@ class Toolbox:
         return heard.noted(result)
 
     def _before_command(
-        self, call: ToolCall, command: str, understood: Understanding, *, sandboxed: bool, anew: bool
+        self, call: ToolCall, command: str, understood: Understanding, *, sandboxed: bool
     ) -> tuple[Before, Sequence[str]]:
         """Capture what a command can change, unless that lies in a sandbox; return also what it names."""
         reason = f"before terminal: {' '.join(command.split())}"
@@ -202,6 +199,7 @@ class Toolbox:
         if understood.verdict is Verdict.READ_ONLY:
             return Before(None, None, reason), named
         checkpoint = understood.verdict is Verdict.DESTRUCTIVE
+        anew = not _is_confined(call.workspace, understood)
         return self._guard.before(call, reason, named, checkpoint=checkpoint, anew=anew), named
 
     def stop(self, operation: str) -> bool:
