@@ -13,7 +13,6 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
@@ -88,9 +87,14 @@ class Terminal:
 
     async def run(self, receive: Receive) -> None:
         """Ask for one message after another until Ctrl-D; a running turn does not keep the prompt from opening."""
+        # Raw from here to the end, also between two prompts: what is typed there belongs to the next one, Ctrl-D too.
+        with self._session.input.raw_mode():
+            await self._converse(receive)
+
+    async def _converse(self, receive: Receive) -> None:
         async with anyio.create_task_group() as tasks:
             self._tasks, self._receive = tasks, receive
-            await self._print([("class:quiet", self._banner)])
+            self._print([("class:quiet", self._banner)])
             while (text := await self._ask()) is not None:
                 if text.strip():
                     await self._hand_over(text)
@@ -112,7 +116,7 @@ class Terminal:
         inbound = Inbound(self._speaker.place(), self._speaker.user, event_id, text, private=True)
         notice = (await self._receive(inbound)).notice
         if notice is not None:
-            await self._print([("", printable(notice))])
+            self._print([("", printable(notice))])
             await self.finished(inbound.place, event_id)
 
     async def _tick(self) -> None:
@@ -168,7 +172,7 @@ class Terminal:
         elif event.current_buffer.text:
             event.current_buffer.reset()
         else:
-            self._tasks.start_soon(self._print, [("class:quiet", "Nothing is running. Ctrl-D ends the chat.")])
+            self._print([("class:quiet", "Nothing is running. Ctrl-D ends the chat.")])
 
     async def send(self, message: Outbound) -> None:
         """Print one reply above the prompt; long blocks are cut, files are saved and named."""
@@ -179,7 +183,7 @@ class Terminal:
             text.append(("class:quiet", "\n" + await self._saved(attachment)))
         if message.buttons:
             text.append(("class:quiet", "\n" + printable(choices(message.buttons))))
-        await self._print(text)
+        self._print(text)
 
     async def _saved(self, attachment: Attachment) -> str:
         try:
@@ -188,14 +192,18 @@ class Terminal:
             return f"  {printable(attachment.name)} could not be saved: {error.strerror}"
         return f"  {printable(attachment.name)} is saved as {path}"
 
-    async def _print(self, text: Sequence[tuple[str, str]]) -> None:
-        async with in_terminal():
-            print_formatted_text(
-                self._session.output,
-                FormattedText([*text, ("", "\n")]),
-                STYLE,
-                color_depth=self._session.app.color_depth,
-            )
+    def _print(self, text: Sequence[tuple[str, str]]) -> None:
+        """Print above the prompt without leaving raw mode, in which no key is lost that is typed meanwhile."""
+        app = self._session.app
+        if app.is_running:
+            app.renderer.erase()
+        print_formatted_text(
+            self._session.output, FormattedText([*text, ("", "\n")]), STYLE, color_depth=app.color_depth
+        )
+        if app.is_running:
+            app.renderer.reset()
+            app.renderer.request_absolute_cursor_position()
+            app.invalidate()
 
     async def progress(self, place: Place, text: str) -> None:
         """Show above the prompt what is going on, and the newest line of what comes of it; of an answer several."""

@@ -2,8 +2,10 @@
 
 import io
 import os
+import pty
 import re
 import stat
+import termios
 
 import anyio
 import pytest
@@ -12,6 +14,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
@@ -63,9 +66,9 @@ class Screen(io.StringIO):
 class Desk:
     """A terminal with a keyboard to press and a screen to look at."""
 
-    def __init__(self, keyboard, directory):
+    def __init__(self, keyboard, directory, screen=None):
         self.keyboard = keyboard
-        self.screen = Screen()
+        self.screen = screen or Screen()
         output = Vt100_Output(
             self.screen,
             lambda: Size(rows=50, columns=100),
@@ -105,6 +108,31 @@ async def test_a_line_is_a_message_and_ctrl_d_ends(desk, converse):
     assert "welcome" in desk.screen.shown()
     assert "nice to see you" in desk.screen.shown()
     assert list(desk.history.get_strings()) == ["hello"]
+
+
+async def test_no_key_is_lost_that_is_typed_while_something_is_printed(tmp_path, converse):
+    main, side = pty.openpty()
+    cooked = []
+
+    class Watching(Screen):
+        """A terminal that is not raw takes Ctrl-D and Ctrl-C for itself: notes what is printed then."""
+
+        def flush(self) -> None:
+            if self.shown() and termios.tcgetattr(side)[3] & (termios.ICANON | termios.ISIG):
+                cooked.append(self.shown())
+            super().flush()
+
+    async def hello(answering, inbound):
+        await answering.say(inbound, "first")
+        await answering.say(inbound, "second")
+        os.write(main, CTRL_D.encode())
+
+    os.write(main, f"hello{ENTER}".encode())
+    with os.fdopen(side) as keyboard:
+        await converse(Desk(Vt100Input(keyboard), tmp_path, Watching()).adapter, hello=hello)
+        assert cooked == []
+        assert termios.tcgetattr(side)[3] & termios.ICANON
+    os.close(main)
 
 
 @pytest.mark.parametrize(

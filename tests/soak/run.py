@@ -125,19 +125,19 @@ def missing(town: Town, known: Acknowledged, listed: list[str]) -> list[str]:
 
     The rules drop the oldest beyond the number, safety checkpoints before others, and by size the oldest, never the
     last one. A prune that was killed has told nobody what it dropped, but it cannot have dropped what is newer than
-    something that is still listed; and where the cap is out of reach, as many newer ones as may be kept must be known.
+    something that is still listed; and where the cap is out of reach, it leaves as many as are kept. (How many were
+    newer, clients alone cannot tell: nobody was shown what a killed gateway had just made.)
     """
     problems = []
     for checkpoint in sorted(known.reasons.keys() - set(listed) - town.pruned):
         what = f"{checkpoint} ({known.reasons[checkpoint]}) is not listed"
         if known.reasons[checkpoint].startswith(SAFETY):
             continue
-        newer = _newer_by_list(checkpoint, known.older)
         older = [other for other in listed if checkpoint in _newer_by_list(other, known.older)]
         if not listed or older:
             problems.append(f"{what}, though {older or 'nothing'} is, which is older")
-        elif not town.size_bites and len(newer) < town.max_snapshots:
-            problems.append(f"{what}, and only {len(newer)} were newer")
+        elif not town.size_bites and len(listed) < town.max_snapshots:
+            problems.append(f"{what}, and only {len(listed)} are, fewer than the {town.max_snapshots} that are kept")
     return problems
 
 
