@@ -30,6 +30,7 @@ from gateway.state.sessions import Session
 from gateway.state.turns import Turn, TurnState, turn_ref
 from gateway.turns.approvals import BY_DEFAULT, Approvals, Asker, Gate, Policy
 from gateway.turns.enclosures import Enclosures
+from gateway.turns.endings import FAILED, INTERRUPTED, STOPPED
 from gateway.turns.history import Histories
 from gateway.turns.receipts import receipt
 from gateway.turns.slots import Slot
@@ -41,6 +42,8 @@ MAX_TURNS = 8
 
 STOP_LIMIT_S = 10.0
 """How long ``/stop`` waits for a turn to end. By then it can write nothing more, whatever keeps it."""
+
+SHUT_DOWN = "Takeback was shut down during this turn; it is not run again by itself. /retry runs it anew."
 
 HERE = BackendChoice()
 """Commands run on this machine."""
@@ -224,10 +227,10 @@ class TurnRunner:
             context = await self._context(request, turn, toolbox)
             answer = await request.agent.answer(context)
         except EngineError as error:
-            return TurnState.FAILED, (_with_receipt(f"✖ {error}", turn, toolbox),)
+            return TurnState.FAILED, (_with_receipt(f"{FAILED} {error}", turn, toolbox),)
         except Exception as error:  # noqa: BLE001 - whatever an agent raises ends its turn, not the service
             _log.exception("an agent failed", extra=_about(request, turn))
-            words = f"✖ The agent failed ({type(error).__name__}); the log has the details. /retry tries again."
+            words = f"{FAILED} The agent failed ({type(error).__name__}); the log has the details. /retry tries again."
             return TurnState.FAILED, (_with_receipt(words, turn, toolbox),)
         return TurnState.FAILED if answer.failed else TurnState.DONE, _replies(answer, turn, toolbox)
 
@@ -235,7 +238,7 @@ class TurnRunner:
         """What the agent is given; what came with the message is kept first, and it is said where that failed."""
         kept = await self._enclosures.keep(turn, toolbox.call, request.files, request.earlier)
         if kept.problems:
-            await self._say(request, turn, say("\n".join(f"✖ {readable(problem)}" for problem in kept.problems)))
+            await self._say(request, turn, say("\n".join(f"{FAILED} {readable(problem)}" for problem in kept.problems)))
         return TurnContext(
             turn_id=turn.id,
             text=request.text,
@@ -252,10 +255,10 @@ class TurnRunner:
 
     async def _cut_off(self, request: TurnRequest, turn: Turn, toolbox: Toolbox, *, stopped: bool) -> None:
         if stopped:
-            reply = _with_receipt("⏹ Stopped.", turn, toolbox)
+            reply = _with_receipt(f"{STOPPED} Stopped.", turn, toolbox)
             await self._finish(request, turn, TurnState.STOPPED, (reply,))
             return
-        words = "⏸ Takeback was shut down during this turn; it is not run again by itself. /retry runs it anew."
+        words = f"{INTERRUPTED} {SHUT_DOWN}"
         try:
             await self._finish(request, turn, TurnState.INTERRUPTED, (_with_receipt(words, turn, toolbox),))
         except StateError as error:

@@ -7,6 +7,7 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from gateway.agents.model.asking import Asker
 from gateway.agents.model.tools import shortened
 from gateway.state.messages import Message, Role
+from gateway.turns.endings import parted
 from gateway.turns.receipts import without_receipt
 
 INSTRUCTIONS = """\
@@ -68,4 +69,8 @@ def _line(message: Message) -> str:
         outcome = {True: "done", False: "failed", None: "cut off"}[message.ok]
         said = shortened(message.content, CALL_CHARACTERS)
         return f"Tool {message.tool_name} ({shortened(arguments, CALL_CHARACTERS)}), {outcome}: {said}"
-    return f"{_SPEAKERS[message.role]}: {without_receipt(message.content)}"
+    said, ending = without_receipt(message.content), ""
+    if message.role is Role.ASSISTANT:
+        said, ending = parted(said)
+    lines = [f"{_SPEAKERS[message.role]}: {said}" if said or not ending else "", f"Ended: {ending}" if ending else ""]
+    return "\n\n".join(filter(None, lines))

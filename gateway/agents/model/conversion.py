@@ -1,7 +1,8 @@
 """Turns what was said and done in a session into the messages of the model library.
 
-A tool call becomes a call and its result, one pair after another, in the order in which they ran. Notes and summaries
-are this program's words: they go to the model as a person's message does, marked as what they are.
+A tool call becomes a call and its result, one pair after another, in the order in which they ran. Notes, summaries and
+the word on how a turn ended are this program's words: they go to the model as a person's message does, marked as what
+they are.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -23,9 +24,11 @@ from pydantic_ai.messages import (
 from gateway.agents.model.tools import shown
 from gateway.state.messages import Message, Role
 from gateway.state.sent import SentFile
+from gateway.turns.endings import parted
 from gateway.turns.receipts import without_receipt
 
 NOTE = "[Note from the program that runs you] {}"
+ENDED = "This turn ended here. People were told: {}"
 SUMMARY = "[Summary of the conversation so far, made by the program that runs you]\n{}"
 FILES = "\n\n(Sent along: {})"
 CUT_OFF = "There is no result: the call was cut off, and may have been done in part."
@@ -68,8 +71,12 @@ def _parts(message: Message, secrets: Collection[str]) -> Iterator[ModelRequestP
         case Role.USER:
             yield UserPromptPart(with_files(message.content, message.files), timestamp=message.created_at)
         case Role.ASSISTANT:
-            # A receipt is not the model's, and it would learn to imitate it.
-            yield TextPart(without_receipt(message.content) or NOTHING_SAID)
+            # A receipt is not the model's, and it would learn to imitate it; nor is the word on how a turn ended.
+            said, ending = parted(without_receipt(message.content))
+            if said or not ending:
+                yield TextPart(said or NOTHING_SAID)
+            if ending:
+                yield UserPromptPart(NOTE.format(ENDED.format(ending)), timestamp=message.created_at)
         case Role.NOTE:
             yield UserPromptPart(NOTE.format(message.content), timestamp=message.created_at)
         case Role.SUMMARY:

@@ -153,3 +153,11 @@ def refusal(choice: ModelChoice) -> str:
         f"The model {choice.shown} declines to answer this (content filter). "
         "Say it in other words, or switch: /model shows what else there is."
     )
+
+
+def cut_by_filter(choice: ModelChoice) -> str:
+    """What is said below an answer that a model or its server broke off."""
+    return (
+        f"Cut off: the content filter of the model {choice.shown} ended the answer here. "
+        "Say it in other words, or switch: /model shows what else there is."
+    )

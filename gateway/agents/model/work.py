@@ -20,13 +20,14 @@ from gateway.agents.base import Answer, TurnContext
 from gateway.agents.model.asking import Asker
 from gateway.agents.model.compaction import ModelSummary
 from gateway.agents.model.conversion import asked, history_messages, tool_return, with_files, with_images
-from gateway.agents.model.failures import refusal, sentence
+from gateway.agents.model.failures import cut_by_filter, refusal, sentence
 from gateway.agents.model.limits import Budget, LimitReached
 from gateway.agents.model.prompt import system_prompt
 from gateway.agents.model.tools import run_call, shortened
 from gateway.config.agent import ModelChoice
 from gateway.render import say
 from gateway.state.sent import SentFile
+from gateway.turns.endings import CUT_OFF, FAILED, STOPPED
 
 MISTAKES = 3
 """After so many answers in a row that call no tool rightly, the model is taken to be unable to."""
@@ -71,10 +72,10 @@ class Work:
         try:
             last = await self._run()
         except LimitReached as reached:
-            return self._ended(f"{self._before()}⏹ {reached} {GO_ON}", failed=True)
+            return self._ended(f"{self._before()}{STOPPED} {reached} {GO_ON}", failed=True)
         except AgentRunError as error:
             return self._ended(
-                f"{self._before()}✖ {sentence(error, self._order.choice, self._order.secrets)}", failed=True
+                f"{self._before()}{FAILED} {sentence(error, self._order.choice, self._order.secrets)}", failed=True
             )
         return self._last_word(last)
 
@@ -133,16 +134,19 @@ class Work:
         return await self._before_this_turn(at_most=SHORTER_HISTORY_CHARACTERS)
 
     def _last_word(self, last: ModelResponse) -> Answer:
-        if last.finish_reason == "content_filter" and not last.text:
-            return self._ended(f"{self._before()}✖ {refusal(self._order.choice)}", failed=True)
+        choice = self._order.choice
+        if last.finish_reason == "content_filter":
+            word = f"{CUT_OFF} {cut_by_filter(choice)}" if last.text else f"{FAILED} {refusal(choice)}"
+            return self._ended(f"{self._before()}{word}", failed=True)
         if last.tool_calls:
-            words = f"✖ The model {self._order.choice.shown} does not manage to call the tools. /model shows others."
-            return self._ended(f"{self._before()}{words}", failed=True)
+            word = f"{FAILED} The model {choice.shown} does not manage to call the tools. /model shows others."
+            return self._ended(f"{self._before()}{word}", failed=True)
         if not self._said:
-            words = f"✖ The model {self._order.choice.shown} answered nothing. /retry tries again; /model shows others."
-            return self._ended(words, failed=True)
+            word = f"{FAILED} The model {choice.shown} answered nothing. /retry tries again; /model shows others."
+            return self._ended(word, failed=True)
         if last.finish_reason == "length":
-            return self._ended(f"{self._said}\n\n✂ Cut off: the model may write no more in one answer. {GO_ON}")
+            word = f"{CUT_OFF} Cut off: the model may write no more in one answer. {GO_ON}"
+            return self._ended(f"{self._before()}{word}")
         return self._ended(self._said)
 
     def _before(self) -> str:

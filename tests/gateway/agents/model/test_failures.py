@@ -182,6 +182,40 @@ async def test_a_refusal_is_said(server: ModelServer, home: Path, app: Path) -> 
     assert ended == ["failed"]
 
 
+async def test_an_answer_that_the_filter_cuts_is_not_taken_for_a_whole_one(
+    server: ModelServer, home: Path, app: Path
+) -> None:
+    server.will(Says("First you take", ends="content_filter" if server.wire == "openai" else "refusal"))
+
+    async with chat_with(server, home, app) as chat:
+        answer = await chat.say("hello")
+        ended = await states(chat.gateway)
+
+    assert answer.lines[0] == "First you take"
+    assert "✂ Cut off: the content filter of the model default" in answer.text
+    assert ended == ["failed"]
+
+
+async def test_what_people_were_told_of_a_failure_is_none_of_the_models_own_words(
+    server: ModelServer, home: Path, app: Path
+) -> None:
+    server.will(
+        Says("I look round.", calls=[Call("terminal", {"command": "ls"})]),
+        Fails(400, {"error": {"message": "odd request"}}),
+        Says("Here I am."),
+    )
+
+    async with chat_with(server, home, app) as chat:
+        await chat.say("hello")
+        await chat.say("again?")
+
+    ended = [words for words in server.heard() if "odd request" in str(words)]
+    assert [words[0] for words in ended] == ["user"]
+    assert ended[0][1].startswith("[Note from the program that runs you] This turn ended here. People were told: ✖ ")
+    assert ("assistant", "I look round.") in server.heard()
+    assert server.heard()[-1] == ("user", "again?")
+
+
 async def test_an_empty_answer_is_said(openai: ModelServer, home: Path, app: Path) -> None:
     openai.will(Says())
 
