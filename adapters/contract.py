@@ -81,6 +81,8 @@ class Inbound:
     in a group that names the bot, answers it or is a command for it is ``addressed``; one to the bot alone always is.
     ``private`` is a chat that nobody but this person and the bot can read. Names of the bot are taken out of ``text``,
     and commands for other bots are not handed on. ``pressed`` is a button's token; ``text`` is empty then.
+    ``continues`` is the place that ``place`` was called until now, because the platform has given a chat another id;
+    nobody says anything then, and it may be told more than once, under different event ids.
     """
 
     place: Place
@@ -94,6 +96,7 @@ class Inbound:
     addressed: bool = True
     pressed: str | None = None
     private: bool = False
+    continues: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

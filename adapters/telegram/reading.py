@@ -1,7 +1,7 @@
 """Turns Telegram's updates into messages of the contract, and leaves out what is none.
 
 Left out are commands for other bots, what other bots say, and messages without text or file: people who come and go,
-pinned messages, stickers.
+pinned messages, stickers. That a group has become a supergroup, and with that has another id, is handed on.
 """
 
 import logging
@@ -81,6 +81,10 @@ class Reader:
                 # The platform's own Stop, below what is being written in a private chat.
                 address = Address(stopped.chat.id, stopped.message_thread_id)
                 return Event(self._inbound(update.update_id, None, address, stopped.chat.id, "/stop"))
+            case Message(migrate_to_chat_id=int(new), chat=old) as message:
+                return self._moved(update.update_id, message, old.id, new)
+            case Message(migrate_from_chat_id=int(old), chat=new) as message:
+                return self._moved(update.update_id, message, old, new.id)
             case Message() as message:
                 return self._said(update.update_id, message, edited=update.edited_message is not None)
             case _:
@@ -93,6 +97,12 @@ class Reader:
         address = Address(message.chat.id, _topic(message))
         inbound = self._inbound(update, message.message_id, address, query.from_user.id, "", pressed=query.data)
         return Event(inbound, query.id)
+
+    def _moved(self, update: int, message: Message, old: int, new: int) -> Event:
+        """That a group has another id now, which is told both where it was and where it is."""
+        user = _speaker(message) or old
+        more = {"addressed": False, "continues": Address(old).place}
+        return Event(self._inbound(update, message.message_id, Address(new), user, "", **more))
 
     def _said(self, update: int, message: Message, *, edited: bool) -> Event | None:
         user = _speaker(message)

@@ -312,6 +312,19 @@ async def test_each_topic_is_a_place_and_its_root_is_no_answer(api, connect, ann
     assert [inbound.text for inbound in far.received if inbound.addressed] == ["/status"]
 
 
+async def test_a_group_that_becomes_a_supergroup_says_where_it_was(api, connect, ann):
+    old, new = api.world.group(-5, kind="group"), api.world.group(-1005)
+    async with connect() as far:
+        api.world.say(ann, "", chat=old, migrate_to_chat_id=-1005)
+        api.world.say(ann, "", chat=new, migrate_from_chat_id=-5)
+        there, here = await far.heard(2)
+
+    for told in (there, here):
+        assert (told.place, told.continues) == (Place("telegram", "-1005"), Place("telegram", "-5"))
+        assert (told.text, told.user, told.circles, told.addressed) == ("", "42", ("-1005",), False)
+    assert there.event_id != here.event_id
+
+
 async def test_an_anonymous_administrator_is_not_every_groups(api, connect):
     group = api.world.group(-100)
     anonymous = {**api.world.person(1087968824, "Group"), "is_bot": True}
