@@ -54,9 +54,14 @@ class Stop:
         # fails, the turn's end closes the question.
         with suppress(StateError):
             await context.memory.approvals.deny_all(context.place, by=context.inbound.user, inbox_id=context.inbox_id)
-        if await context.control.stop():
-            return Outcome((say("⏹ Stopped. What it had changed by then stays: /diff shows it, /undo takes it back."),))
-        return Outcome((say("Nothing is running."),))
+        stopped = context.control.running()
+        if not await context.control.stop():
+            return Outcome((say("Nothing is running."),))
+        running = context.control.running()
+        if stopped is not None and running is not None and running.id == stopped.id:
+            return Outcome((say("⏹ Stopping: it can write nothing any more, and says here when it has ended."),))
+        # The turn itself says that it was stopped, with what it had changed by then.
+        return Outcome(())
 
 
 @dataclass(frozen=True, slots=True)

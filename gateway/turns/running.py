@@ -45,6 +45,8 @@ STOP_LIMIT_S = 10.0
 
 SHUT_DOWN = "Takeback was shut down during this turn; it is not run again by itself. /retry runs it anew."
 
+UNGUARDED = "No checkpoint covers this turn: whatever it had changed by then stays."
+
 HERE = BackendChoice()
 """Commands run on this machine."""
 
@@ -255,7 +257,8 @@ class TurnRunner:
 
     async def _cut_off(self, request: TurnRequest, turn: Turn, toolbox: Toolbox, *, stopped: bool) -> None:
         if stopped:
-            reply = _with_receipt(f"{STOPPED} Stopped.", turn, toolbox)
+            words = f"{STOPPED} Stopped." if request.guarded else f"{STOPPED} Stopped. {UNGUARDED}"
+            reply = _with_receipt(words, turn, toolbox)
             await self._finish(request, turn, TurnState.STOPPED, (reply,))
             return
         words = f"{INTERRUPTED} {SHUT_DOWN}"

@@ -3,11 +3,15 @@
 import re
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
+from gateway.agents.base import TurnContext
 from gateway.commands.table import COMMANDS
 from gateway.conversations import Wishes
 from gateway.state.turns import TurnState
+from tests.gateway.agent_kit import AGENT, Scripted
 from tests.gateway.commands.kit import Chat, Gateway, rename, running_gateway, settings_for
 
 SLOW = "$ echo be''gun; sleep 60; echo late > late.txt"
@@ -33,12 +37,49 @@ async def test_stop_ends_the_turn_and_nothing_is_written_afterwards(gateway: Gat
     said = await chat.say("/stop")
     answered = await chat.answer_to(event)
 
-    assert said.text.startswith("⏹ Stopped.")
-    assert "Stopped" in answered.text
+    assert said.text + answered.text == "⏹ Stopped."
     head = await chat.head()
     assert head is not None
     assert (await gateway.memory.turns.get(head)).state is TurnState.STOPPED
     assert not (app / "late.txt").exists()
+
+
+async def test_a_turn_that_is_stopped_without_checkpoints_says_that_its_changes_stay(home: Path, app: Path) -> None:
+    async with running_gateway(home, settings_for(app, checkpoints=False)) as gateway:
+        event = await gateway.chat().send("$ echo half > app.py; echo be''gun; sleep 60")
+        await gateway.platform.until_shown(BEGUN)
+        said = await gateway.chat().say("/stop")
+        answered = await gateway.chat().answer_to(event)
+
+    assert said.text + answered.text == (
+        "⏹ Stopped. No checkpoint covers this turn: whatever it had changed by then stays."
+    )
+    assert (app / "app.py").read_bytes() == b"half\n"
+
+
+async def test_a_turn_that_takes_long_to_end_is_said_to_be_stopping(
+    home: Path, app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.turns.running.STOP_LIMIT_S", 0.01)
+    begun, may_end = anyio.Event(), anyio.Event()
+
+    async def act(_context: TurnContext) -> str:
+        begun.set()
+        with anyio.CancelScope(shield=True):
+            await may_end.wait()
+        await anyio.lowlevel.checkpoint()
+        return "never said"
+
+    agent = Scripted(act)
+    async with running_gateway(home, settings_for(app, agent=AGENT), agents={agent.kind: agent}) as gateway:
+        event = await gateway.chat().send("x")
+        await begun.wait()
+        said = await gateway.chat().say("/stop")
+        may_end.set()
+        answered = await gateway.chat().answer_to(event)
+
+    assert said.text == "⏹ Stopping: it can write nothing any more, and says here when it has ended."
+    assert answered.text == "⏹ Stopped."
 
 
 async def test_stop_without_a_turn_says_so(chat: Chat) -> None:
