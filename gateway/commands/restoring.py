@@ -17,6 +17,7 @@ from gateway.state.errors import StateError, UnknownRestore
 from gateway.state.memory import Memory
 from gateway.state.restores import Restore, RestoreKind
 from gateway.state.turns import turn_ref
+from gateway.turns.writers import chat_name
 
 MOMENT_S = 2.0
 """How long a restore waits for another chat's turn in the same workspace."""
@@ -54,9 +55,7 @@ async def restore(context: CommandContext, plan: RestorePlan, move: Move) -> tup
         Declined: the conversation went on in another process meanwhile; nothing was changed.
         EngineError: nothing was changed, neither files nor conversation.
     """
-    place = context.place
-    holder = f"the {place.adapter} chat {place.chat}"
-    async with context.writers.hold(plan.workspace.root, holder, wait_s=MOMENT_S):
+    async with context.writers.hold(plan.workspace.root, chat_name(context.place), wait_s=MOMENT_S):
         await _same_head(context)
         if not plan.effective and move.new_head == context.session.head:
             # Nothing moves at all; written down, it would stand between a redo and the restore that is meant. A redo

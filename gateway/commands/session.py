@@ -14,6 +14,7 @@ from gateway.render import SHORT_ID, counted, one_line, say
 from gateway.state.errors import StateError
 from gateway.state.sessions import Session
 from gateway.state.turns import Turn
+from gateway.turns.writers import chat_name, overlap
 
 _QUOTED_CHARACTERS = 60
 
@@ -71,7 +72,7 @@ class Status:
     order = Order.IMMEDIATE
 
     async def run(self, context: CommandContext) -> Outcome:
-        """Answer with session, workspace, backend, agent, checkpoints, head, queue and open questions."""
+        """Answer with session, workspace, backend, agent, checkpoints, head, queue, who else is at work, questions."""
         session = context.session
         turns = await context.memory.turns.active(session.id, limit=_LOOKED_BACK)
         covered = next((turn for turn in turns if turn.checkpoint_id), None)
@@ -85,6 +86,7 @@ class Status:
             f"Last turn: {_described(turns[0]) if turns else 'none yet'}",
             f"Last checkpoint: {_checkpoint(covered)}",
             *_now(context),
+            *await _others(context),
             *await _questions(context),
         ]
         return Outcome((say("\n".join(lines)),))
@@ -140,6 +142,15 @@ def _now(context: CommandContext) -> list[str]:
     if waiting:
         lines.append(f"Waiting: {counted(waiting, 'message')}")
     return lines or ["Running: nothing"]
+
+
+async def _others(context: CommandContext) -> list[str]:
+    """Name the other chats whose turns are at work in this workspace now: this one's wait for them."""
+    return [
+        f"At work here too: {chat_name(place)}, since {local_minute(turn.started_at)}"
+        for place, turn in await context.memory.turns.running_elsewhere(context.session.id)
+        if overlap(turn.root, context.session.root)
+    ]
 
 
 async def _questions(context: CommandContext) -> list[str]:

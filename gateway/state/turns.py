@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from sqlite3 import IntegrityError
 
-from adapters.contract import Outbound
+from adapters.contract import Outbound, Place
 from engine.model import TurnRef
 from gateway.state.approvals import close
 from gateway.state.clock import Clock, from_text, to_text
@@ -177,6 +177,16 @@ class Turns:
             "SELECT * FROM turns WHERE session_id = ? AND state = 'running'", session_id
         )
         return _turn(row) if row is not None else None
+
+    async def running_elsewhere(self, session_id: str) -> list[tuple[Place, Turn]]:
+        """The turns that other sessions run now, in whatever living process, and in which chats; oldest first."""
+        living = await self._instance.living()
+        rows = await self._database.fetch_all(
+            "SELECT t.*, c.adapter, c.chat FROM turns t JOIN sessions s ON s.id = t.session_id"
+            " JOIN chats c ON c.id = s.chat_id WHERE t.state = 'running' AND t.session_id <> ? ORDER BY t.id",
+            session_id,
+        )
+        return [(Place(row["adapter"], row["chat"]), _turn(row)) for row in rows if row["owner"] in living]
 
     async def active(self, session_id: str, *, limit: int | None = None) -> list[Turn]:
         """The active chain, head first; at most ``limit`` turns of it."""

@@ -35,7 +35,7 @@ from gateway.turns.history import Histories
 from gateway.turns.receipts import receipt
 from gateway.turns.slots import Slot
 from gateway.turns.toolbox import Toolbox
-from gateway.turns.writers import Writers
+from gateway.turns.writers import Writers, chat_name
 
 MAX_TURNS = 8
 """How many turns run at once in all chats; every one may hold a writer's thread (`gateway.offload.WRITERS`)."""
@@ -141,7 +141,7 @@ class TurnRunner:
                 async with (
                     self._writers.hold(
                         request.workspace.root,
-                        _holder(place),
+                        chat_name(place),
                         on_wait=lambda holder: self._say_wait(request, holder),
                     ),
                     Slot(self._slots) as slot,
@@ -332,10 +332,6 @@ class TurnRunner:
 
 def _operation(turn: Turn) -> str:
     return f"turn-{turn.id}"
-
-
-def _holder(place: Place) -> str:
-    return f"the {place.adapter} chat {place.chat}"
 
 
 def _with_receipt(words: str, turn: Turn, toolbox: Toolbox) -> Reply:

@@ -12,6 +12,8 @@ from typing import Protocol
 
 import anyio
 
+from adapters.contract import Place
+
 SAID_AFTER_S = 1.0
 """A wait shorter than this is not worth a message."""
 
@@ -102,7 +104,7 @@ class Writers:
 
     def holder(self, root: str) -> str | None:
         """Name who writes below ``root`` now, ``None`` when nobody does."""
-        return next((claim.holder for claim in self._claims if _touch(claim.root, root)), None)
+        return next((claim.holder for claim in self._claims if overlap(claim.root, root)), None)
 
     async def _wait(
         self, claim: _Claim, wait_s: float | None, on_wait: Callable[[str], Awaitable[None]] | None
@@ -135,11 +137,16 @@ class Writers:
         for other in self._claims:
             if other is claim:
                 return None
-            if _touch(other.root, claim.root):
+            if overlap(other.root, claim.root):
                 return other
         return None
 
 
-def _touch(one: str, other: str) -> bool:
+def chat_name(place: Place) -> str:
+    """How a chat is named where it is in another's way."""
+    return f"the {place.adapter} chat {place.chat}"
+
+
+def overlap(one: str, other: str) -> bool:
     """Whether two roots are the same directory or one lies in the other."""
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")

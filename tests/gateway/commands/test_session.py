@@ -178,6 +178,26 @@ async def test_status_counts_what_waits_and_names_the_head_after_an_undo(chat: C
     assert "Last turn: #4 done: /read app.py" in (await chat.say("/status")).text
 
 
+async def test_status_names_another_chat_at_work_in_the_workspace_and_since_when(
+    home: Path, app: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with running_gateway(home, settings_for(app, other)) as gateway:
+        ann, bob, cleo = gateway.chat("ann"), gateway.chat("bob"), gateway.chat("cleo")
+        await cleo.say("/workspace other")
+        event = await bob.send(SLOW)
+        await gateway.platform.until_shown(BEGUN)
+
+        here, his, there = [(await chat.say("/status")).text for chat in (ann, bob, cleo)]
+        await bob.say("/stop")
+        await bob.answer_to(event)
+        afterwards = (await ann.say("/status")).text
+
+    assert re.search(r"^At work here too: the test chat bob, since \d{4}-\d\d-\d\d \d\d:\d\d$", here, re.MULTILINE)
+    assert [said for said in (his, there, afterwards) if "At work here too" in said] == []
+
+
 async def test_status_of_a_fresh_chat_names_nothing(home: Path, app: Path) -> None:
     async with running_gateway(home, settings_for(app, checkpoints=False)) as gateway:
         said = (await gateway.chat().say("/status")).text
