@@ -23,7 +23,7 @@ from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.found import Scan
 from engine.checkpoints.looking import Look
 from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
-from engine.checkpoints.mending import mend_contents, mend_modes, mend_trees, without_lost
+from engine.checkpoints.mending import Proof, mend_contents, mend_modes, mend_trees
 from engine.checkpoints.reading import blob_oid
 from engine.checkpoints.scan import megabytes
 from engine.checkpoints.touched import EVERYTHING, Touched
@@ -105,7 +105,8 @@ def capture(
         GitFailed: the store could not take it; the base is as it was.
         StorageFailed: the system refused it; the base is as it was.
     """
-    before = _proved_base(store, workspace)
+    proof = Proof(store, workspace)
+    before = proof.prove(_trusted_base(store, workspace))
     forced = frozenset(forced)
     also = EVERYTHING if anew else Touched(frozenset(named))
     for _attempt in range(_ATTEMPTS):
@@ -122,7 +123,7 @@ def capture(
                 look.failed()
                 raise
         look.succeeded(store.index(workspace))
-        store.remembered(workspace).proved = True
+        proof.succeeded()
         return captured
     raise CaptureFailed(workspace.root, "files kept changing while they were read; try again when they are quiet")
 
@@ -145,12 +146,6 @@ def decode_message(message: str) -> tuple[str, dict[str, Any]]:
     except ValueError:
         meta = {}
     return subject, meta if isinstance(meta, dict) else {}
-
-
-def _proved_base(store: Store, workspace: Workspace) -> Index:
-    """Return the index that mirrors the base; what the store cannot give back of it counts as not captured."""
-    before = _trusted_base(store, workspace)
-    return before if store.remembered(workspace).proved else without_lost(store, before)
 
 
 def _trusted_base(store: Store, workspace: Workspace) -> Index:

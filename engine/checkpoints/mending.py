@@ -1,11 +1,13 @@
 """Making sure that the store can give back what a capture relies on, while the workspace still has the content.
 
-What this process did not write itself is doubted: the base once, when a process first builds on it; an object that was
-in the store before a capture wanted to write it, each time. What proves to be broken is written anew from the
+What this process did not write itself is doubted: the base once, when a process first builds on it, and again when the
+files that hold it are no longer the ones that were proved; an object that was in the store before a capture wanted to
+write it, each time. What proves to be broken is written anew from the
 workspace; content that is no longer there cannot be, and the capture no longer claims to hold it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from engine.checkpoints.manifest import MODES_PATH, git_mode
@@ -14,17 +16,76 @@ from engine.errors import StoreDamaged
 from engine.host.files import Tree
 from engine.host.git import Git
 from engine.host.paths import PathUnsafe
-from engine.model import EntryKind
+from engine.model import EntryKind, Workspace
 from engine.store.index import Index
+from engine.store.loose import read_loose
+from engine.store.object_files import ObjectFiles, find_broken_packs, oid_of
 from engine.store.opened import Store
 from engine.store.reader import ObjectReader
 from engine.store.rows import LOST_OID, Row, Rows
-from engine.store.soundness import build_trees, find_spoiled, find_unsound, has_all_trees, write_anew
+from engine.store.soundness import build_trees, find_known, find_spoiled, find_unsound, has_all_trees, write_anew
 
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 
 
-def without_lost(store: Store, base: Index) -> Index:
+class Proof:
+    """Proving of a base, for one capture; `succeeded` notes that the store holds it.
+
+    Args:
+        store: the store.
+        workspace: whose base.
+    """
+
+    def __init__(self, store: Store, workspace: Workspace) -> None:
+        self._store = store
+        self._known = store.remembered(workspace)
+        self._doubted: frozenset[str] = frozenset()
+
+    def prove(self, base: Index) -> Index:
+        """Return the base, with what the store cannot give back of it marked, so that a walk reads it again.
+
+        Raises:
+            GitFailed: git could not be asked.
+        """
+        known, git_dir = self._known, self._store.git.git_dir
+        if not known.proved:
+            known.files = ObjectFiles()
+        self._doubted = known.files.changed(git_dir, known.looks) | known.doubted
+        known.looks += 1
+        broken_packs = find_broken_packs(git_dir, (path for path in self._doubted if oid_of(path) is None))
+        known.doubted |= broken_packs  # until they are mended: a file that was looked at anew does not show it
+        if broken_packs or self._are_lost(filter(None, map(oid_of, self._doubted))):
+            known.proved = False
+        known.files = known.files.with_new(git_dir)
+        return base if known.proved else without_lost(self._store, base, broken_packs)
+
+    def _are_lost(self, oids: Iterable[str]) -> bool:
+        """Whether the store seems not to have objects any more; a gc moves them into packs."""
+        wanted = frozenset(oids)
+        found = {oid for oid in wanted if _is_sound_file(self._store.git.git_dir, oid)}
+        return bool(wanted - found - find_known(self._store.git, wanted - found, loose=False))
+
+    def succeeded(self) -> None:
+        """Note that all of what is the base now was seen in the store, or written to it just now."""
+        self._known.files = self._known.files.without(self._doubted).with_new(self._store.git.git_dir)
+        self._known.doubted -= self._doubted
+        self._known.proved = True
+
+
+def note_written(store: Store, workspace: Workspace) -> None:
+    """Note that a base was made of a proved one without a proof of its own: what was written for it is sound."""
+    known = store.remembered(workspace)
+    if known.proved:
+        known.files = known.files.with_new(store.git.git_dir)
+
+
+def _is_sound_file(git_dir: str, oid: str) -> bool:
+    with suppress(OSError):
+        return read_loose(git_dir, oid) is not None
+    return False
+
+
+def without_lost(store: Store, base: Index, broken_packs: Iterable[str] = ()) -> Index:
     """Return an index in which what the store cannot give back is marked, so that a walk reads it again.
 
     Raises:
@@ -34,8 +95,10 @@ def without_lost(store: Store, base: Index) -> Index:
         return base
     if not has_all_trees(store.git, base.base_tree):
         return Index()
-    held = {row.entry.oid for row in base.rows.values() if row.entry.kind in _CONTENT_KINDS} | {base.modes_oid}
-    lost = find_spoiled(store.git, (oid for oid in held if oid is not None))
+    held = {row.entry.oid for row in base.rows.values() if row.entry.kind in _CONTENT_KINDS}
+    lost = find_spoiled(store.git, (oid for oid in (*held, base.modes_oid, base.base) if oid), broken_packs)
+    if base.base in lost:
+        return Index()
     if not lost:
         return base
     rows = {path: _marked(row) if row.entry.oid in lost else row for path, row in base.rows.items()}

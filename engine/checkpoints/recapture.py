@@ -11,6 +11,7 @@ from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.found import Scan
 from engine.checkpoints.looking import build_on
 from engine.checkpoints.manifest import iter_parents
+from engine.checkpoints.mending import note_written
 from engine.checkpoints.source import is_secret_name
 from engine.checkpoints.standing import look_at
 from engine.checkpoints.writing import FilesMoved
@@ -58,6 +59,7 @@ def recapture(
         captured = write_scan(store, workspace, index, Scan(rows, changed, before.gaps, before.excluded))
     except FilesMoved:
         return None
+    note_written(store, workspace)
     build_on(store, workspace, index, store.index(workspace), feed)
     return captured
 

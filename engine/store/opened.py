@@ -16,6 +16,7 @@ from engine.store.commits import Commits
 from engine.store.index import Index, load_index, save_index
 from engine.store.layout import REF_ROOT, Layout
 from engine.store.ledger import Ledger, Reading, read_on
+from engine.store.object_files import ObjectFiles
 from engine.store.objects import TreeChange
 from engine.store.readings import Readings
 from engine.store.stamps import Stamp, file_stamp
@@ -40,8 +41,9 @@ class Remembered:
     ``unsaved`` are the rows that the index's file lacks (``None``: all), for as many captures as it is behind.
     ``broken`` are the names of checkpoints that the last list had to leave out, because their commits are gone.
     ``tracked`` is what the user's repository tracks, ``seen`` what the last look found.
-    ``proved`` says that this process has seen the store give back what the base holds. ``compared`` are two trees with
-    the changes between them, as a plan found them last, ``manifest`` what git's trees cannot say of one, by its id.
+    ``proved`` says that this process has seen the store give back what the base holds, ``files`` which files it was in
+    then, ``doubted`` those of them that were seen to be broken since. ``compared`` are two trees with the changes
+    between them, as a plan found them last, ``manifest`` what git's trees cannot say of one, by its id.
     """
 
     index: Index | None = None
@@ -55,6 +57,9 @@ class Remembered:
     sieve: Any = None
     broken: tuple[str, ...] = ()
     proved: bool = False
+    files: ObjectFiles = field(default_factory=ObjectFiles)
+    doubted: set[str] = field(default_factory=set)
+    looks: int = 0
     compared: tuple[tuple[str, str], tuple[TreeChange, ...]] | None = None
     manifest: tuple[str, Any] | None = None
 

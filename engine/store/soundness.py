@@ -22,10 +22,13 @@ _IDS_AT = _FAN_OUT_AT + 256 * 4
 _OID_BYTES = 20
 
 
-def find_known(git: Git, oids: Iterable[str]) -> frozenset[str]:
-    """Return those ids that the store has a file or a pack's entry for, whatever these are worth."""
+def find_known(git: Git, oids: Iterable[str], *, loose: bool = True) -> frozenset[str]:
+    """Return those ids that the store has a file or a pack's entry for, whatever these are worth.
+
+    With ``loose`` false a file of an object's own is not enough.
+    """
     wanted = set(oids)
-    found = find_loose(git, wanted)
+    found = find_loose(git, wanted) if loose else set()
     for index in _pack_indexes(git):
         found |= _listed(index, wanted - found)
     return frozenset(found)
@@ -99,15 +102,21 @@ def _is_sound(reader: ObjectReader, oid: str) -> bool:
         return False
 
 
-def find_spoiled(git: Git, oids: Iterable[str]) -> frozenset[str]:
+def find_spoiled(git: Git, oids: Iterable[str], broken_packs: Iterable[str] = ()) -> frozenset[str]:
     """Return those ids that the store lacks, or has a broken file for; what lies within a sound pack is not read.
+
+    ``broken_packs`` are the files of packs that are not sound, by path below the store's ``objects``.
 
     Raises:
         GitFailed: git could not be asked.
     """
     wanted = set(oids)
     missing = frozenset(missing_objects(git, wanted))
-    return missing | find_unsound(git, find_loose(git, wanted) - missing)
+    doubtful = find_loose(git, wanted)
+    for path in broken_packs:
+        index = os.path.join(git.git_dir, "objects", f"{os.path.splitext(path)[0]}.idx")
+        doubtful |= _listed(index, wanted)
+    return missing | find_unsound(git, doubtful - missing)
 
 
 def has_all_trees(git: Git, tree: str) -> bool:

@@ -196,3 +196,82 @@ def test_broken_file_that_a_restore_does_not_touch_does_not_stop_it(lab: Lab) ->
 
     assert lab.read("x") == "two\n"
     assert lab.read("other/y") == PRECIOUS
+
+
+BROKEN: dict[str, Callable[[Path], None]] = {
+    "gone": Path.unlink,
+    "empty": lambda path: spoil(path, "empty"),
+    "garbage": lambda path: spoil(path, "garbage"),
+    "flipped": lambda path: flip(path),  # noqa: PLW0108 - defined below
+}
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.chmod(0o600)
+    path.write_bytes(content)
+
+
+@pytest.fixture
+def warm(lab: Lab) -> Lab:
+    """A workspace that this process has captured several times."""
+    lab.edit("p", PRECIOUS)
+    lab.edit("d/other", "another one\n")
+    for number in range(3):
+        lab.write("warm", f"{number}\n")
+    return lab
+
+
+@pytest.mark.parametrize("command", ["rm p", "rm *", "true; find . -name p -delete"])
+@pytest.mark.parametrize("how", BROKEN)
+def test_object_that_breaks_beside_a_running_process_is_mended_before_a_command(
+    warm: Lab, how: str, command: str
+) -> None:
+    BROKEN[how](object_path(warm, blob_oid(PRECIOUS.encode())))
+
+    result = warm.run(command)
+    warm.undo_turn(warm.turn, warm.checkpoints()[0])
+
+    assert result.notes == ()
+    assert warm.read("p") == PRECIOUS
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_pack_that_breaks_beside_a_running_process_is_mended_before_a_command(warm: Lab, how: str) -> None:
+    git(warm, "gc", "--quiet", "--prune=now")
+    warm.write("warm", "again\n")
+    [pack] = (warm.store / "objects" / "pack").glob("*.pack")
+    BROKEN[how](pack)
+
+    result = warm.run("rm -r p d")
+    warm.undo_turn(warm.turn, warm.checkpoints()[0])
+
+    assert result.checkpoint is not None
+    assert warm.read("p") == PRECIOUS
+    assert warm.read("d/other") == "another one\n"
+
+
+@pytest.mark.parametrize("what", ["base", "base^{tree}", "base:d"])
+def test_directory_or_capture_that_goes_beside_a_running_process_is_made_anew(warm: Lab, what: str) -> None:
+    base = base_ref(warm.workspace.hash)
+    object_path(warm, git(warm, "rev-parse", what.replace("base", base, 1))).unlink()
+
+    warm.run("rm -r p d")
+    warm.undo_turn(warm.turn, warm.checkpoints()[0])
+
+    assert warm.read("p") == PRECIOUS
+    assert warm.read("d/other") == "another one\n"
+
+
+def test_object_that_was_only_touched_costs_no_proof_of_everything(tmp_path: Path) -> None:
+    calls: list[str] = []
+    lab = Lab(tmp_path, before_git=lambda arguments: calls.append(arguments[0]))
+    lab.edit("p", PRECIOUS)
+    lab.write("warm", "1\n")
+    os.utime(object_path(lab, blob_oid(PRECIOUS.encode())), (1, 1))
+    calls.clear()
+
+    lab.write("warm", "2\n")
+
+    assert "ls-tree" not in calls
