@@ -14,31 +14,32 @@ from pathspec import GitIgnoreSpec
 
 from engine.host.files import TEMP_PREFIX
 
-_ASKED_FOR = {
+_MISSED_DIRECTORIES = {
+    # version-control internals
+    ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS",
     # installed packages
     "node_modules", "bower_components", "jspm_packages", "site-packages", ".venv", ".bundle", ".eggs", "Pods",
     ".pnpm-store", ".yarn",
     # build output
     "build", "dist", "target", "_build", ".next", ".nuxt", ".output", "DerivedData", "htmlcov", "coverage",
     ".dart_tool", ".stack-work", "dist-newstyle",
+    # editor state
+    ".idea", ".vscode", ".vs", ".fleet", ".zed",
 }  # fmt: skip
-NOT_SOURCE_DIRECTORIES = _ASKED_FOR | {
-    # version-control internals
-    ".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS",
+_MADE_ANEW_DIRECTORIES = {
     # tool caches
     "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".cache",
     ".parcel-cache", ".turbo", ".gradle", ".terraform", ".serverless", ".sass-cache", ".ipynb_checkpoints",
     ".import_linter_cache", ".nyc_output", ".pytype", ".angular", ".svelte-kit", ".ccache",
-    # editor state
-    ".idea", ".vscode", ".vs", ".fleet", ".zed",
     # OS junk
     ".Trash", ".Trashes", ".Spotlight-V100", ".fseventsd", "__MACOSX", "$RECYCLE.BIN",
 }  # fmt: skip
+NOT_SOURCE_DIRECTORIES = _MISSED_DIRECTORIES | _MADE_ANEW_DIRECTORIES
 _NOT_SOURCE_DIRECTORY_PATTERNS = ("*.egg-info", "*.dSYM", "cmake-build-*", ".Trash-*")
-_NOT_SOURCE_FILE_PATTERNS = (
+_MISSED_FILE_PATTERNS = ("*.log", "*.log.[0-9]*", "*~", "*.tmp~")
+_MADE_ANEW_FILE_PATTERNS = (
     "*.py[cod]", "*.o", "*.obj", "*.class", "*.gch", "*.pch",
-    "*.log", "*.log.[0-9]*",
-    "*~", "*.sw[a-p]", ".#*", "#*#", "*.tmp~",
+    "*.sw[a-p]", ".#*", "#*#",
     ".DS_Store", "._*", "Thumbs.db", "ehthumbs.db", "desktop.ini", ".directory",
     ".coverage", ".coverage.*", ".eslintcache", ".stylelintcache", "*.tsbuildinfo",
     f"{TEMP_PREFIX}*",
@@ -59,7 +60,8 @@ def _any_of(patterns: tuple[str, ...]) -> Callable[[str], re.Match[str] | None]:
 
 
 _is_junk_directory = _any_of(_NOT_SOURCE_DIRECTORY_PATTERNS)
-_is_junk_file = _any_of(_NOT_SOURCE_FILE_PATTERNS)
+_is_junk_file = _any_of(_MISSED_FILE_PATTERNS + _MADE_ANEW_FILE_PATTERNS)
+_is_made_anew_file = _any_of(_MADE_ANEW_FILE_PATTERNS)
 _is_secret = _any_of(_SECRET_PATTERNS)
 _is_no_secret = _any_of(_NOT_SECRET_PATTERNS)
 
@@ -75,9 +77,9 @@ def is_junk(name: str) -> bool:
     return name in NOT_SOURCE_DIRECTORIES or bool(_is_junk_directory(name)) or bool(_is_junk_file(name))
 
 
-def is_asked_for(name: str) -> bool:
-    """Whether a directory of this name is made when somebody asks for it: a build, an installation."""
-    return name in _ASKED_FOR
+def is_made_anew(name: str) -> bool:
+    """Whether tools make a file or directory of this name again by themselves, so that nobody misses it: a cache."""
+    return name in _MADE_ANEW_DIRECTORIES or bool(_is_made_anew_file(name))
 
 
 @dataclass(frozen=True, slots=True)

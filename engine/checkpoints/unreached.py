@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from engine.checkpoints.capture import Captured
-from engine.checkpoints.source import is_asked_for, is_junk
-from engine.host.paths import is_repository_part
+from engine.checkpoints.source import is_made_anew
 from engine.model import Change, EntryKind, Gap, GapReason, Workspace
 
 NO_REASONS: Mapping[str, str] = MappingProxyType({})
@@ -22,7 +21,7 @@ def new_gaps(before: Captured, after: Captured) -> tuple[Gap, ...]:
 
 def vanished(workspace: Workspace, before: Captured, after: Captured) -> tuple[Gap, ...]:
     """Return what was there before, was not captured and is gone; what tools make anew by themselves is left out."""
-    excluded = sorted(path for path in before.excluded - after.excluded if _is_missed(path.rpartition("/")[2]))
+    excluded = sorted(path for path in before.excluded - after.excluded if not is_made_anew(path.rpartition("/")[2]))
     captured = {gap.path for gap in after.gaps}
     reasons = dict.fromkeys(excluded, GapReason.EXCLUDED)
     reasons |= {gap.path: gap.reason for gap in before.gaps if gap.path not in captured and not gap.older}
@@ -31,10 +30,6 @@ def vanished(workspace: Workspace, before: Captured, after: Captured) -> tuple[G
         for path, reason in sorted(reasons.items())
         if path not in after.rows and not os.path.lexists(os.path.join(workspace.root, path))
     )
-
-
-def _is_missed(name: str) -> bool:
-    return is_repository_part(name) or is_asked_for(name) or not is_junk(name)
 
 
 def out_of_reach(before: Captured, after: Captured) -> bool:

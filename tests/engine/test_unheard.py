@@ -125,16 +125,16 @@ def test_link_that_a_command_writes_through_is_followed(warm: Lab) -> None:
 
 def test_uncaptured_things_that_a_script_removes_are_named(lab: Lab, tmp_path: Path) -> None:
     lab.limits = Limits(max_file_size_bytes=10)
-    for name in ("build/out", "node_modules/a/index.js", ".venv/x", "__pycache__/y.pyc"):
+    for name in ("build/out", "node_modules/a/index.js", ".venv/x", ".idea/x", "a.log", "__pycache__/y.pyc", "z.o"):
         lab.edit(name, "x\n")
     lab.edit("large", "more than ten bytes\n")
     lab.write("a", "1\n")
-    (tmp_path / "script").write_text("rm -rf build node_modules .venv __pycache__ large")
+    (tmp_path / "script").write_text("rm -rf build node_modules .venv .idea __pycache__ *.log z.o large")
 
     result = lab.run(f"sh {tmp_path}/script")
 
     assert [note for note in result.notes if "gone now" in note] == [
-        "not captured (excluded): .venv (and gone now), build (and gone now), node_modules (and gone now)",
+        "not captured (excluded): .idea (and gone now), .venv (and gone now), a.log (and gone now) (+2)",
         "not captured (too large): large (and gone now)",
     ]
     assert result.checkpoint is not None
