@@ -165,6 +165,19 @@ def note_for_agent(report: RestoreReport | None, moved: Moved, what: str) -> str
     return " ".join(told)
 
 
+def note_after_redo(report: RestoreReport | None) -> str | None:
+    """Return what the agent is told once a restore was undone, ``None`` where all is as it knows it.
+
+    What it was told of that restore is withdrawn at the same time, so neither the turns nor the files that are back are
+    spoken of, only what differs.
+    """
+    left = () if report is None else (("Merged with other edits", files_first(report.merged)), *_left(report))
+    told = [f"{label}: {names(notes, TOLD_TO_AGENT)}." for label, notes in left if notes]
+    if not told:
+        return None
+    return " ".join(["The user took something back and brought it back again, all but this.", *told])
+
+
 def _bare(notes: Sequence[PathNote]) -> tuple[PathNote, ...]:
     """Leave out why: that a hand-edit was edited by hand goes without saying."""
     return files_first(PathNote(note.path) for note in notes)

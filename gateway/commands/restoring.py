@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from engine.model import RestorePlan, RestoreReport
 from gateway.commands.alignment import head_note
 from gateway.commands.base import CommandContext, Declined
-from gateway.reports import Moved, note_for_agent, report_of
+from gateway.reports import Moved, note_after_redo, note_for_agent, report_of
 from gateway.state.errors import StateError, UnknownRestore
 from gateway.state.memory import Memory
 from gateway.state.restores import Restore, RestoreKind
@@ -93,7 +93,11 @@ async def complete(memory: Memory, token: str, report: RestoreReport | None) -> 
     follows = report is None or report.complete
     moved = await _turns_between(memory, planned) if follows else Moved(problem="not every file could be restored")
     safety = None if report is None or report.safety is None else report.safety.id
-    note = note_for_agent(report, moved, WHAT_HAPPENED[planned.kind])
+    note: str | None
+    if planned.kind is RestoreKind.REDO and follows:
+        note = note_after_redo(report)
+    else:
+        note = note_for_agent(report, moved, WHAT_HAPPENED[planned.kind])
     row = await memory.restores.complete(token, safety_id=safety, note=note, in_part=not follows)
     if follows and not row.head_moved:
         return Moved(problem="it had gone on meanwhile")

@@ -1,8 +1,8 @@
 """What was said and done in a session: messages of people and agents, tool calls with their results, and notes.
 
 A *note* tells the agent what happened to its work between turns ("these files went back, these hand-edits stayed"). It
-hangs on the head at which it was written and is read between that turn and the next one begun after it, so it
-disappears with the branch it speaks of.
+hangs on the head at which it was written, goes along while that moves with no turn begun, and is read between that turn
+and the next one begun after it, so it disappears with the branch it speaks of.
 """
 
 import json
@@ -165,6 +165,19 @@ async def add_note(
         " SELECT id, head_turn_id, ?, (SELECT coalesce(max(t.id), 0) FROM turns t WHERE t.session_id = sessions.id),"
         " 0, 'note', ?, ? FROM sessions WHERE id = ?",
         *(restore_id, content, to_text(now), session_id),
+    )
+
+
+async def carry_notes(tx: Transaction, session_id: str) -> None:
+    """Let the notes that no turn has followed yet hang on the session's new head, inside a transaction of the caller.
+
+    What was taken back step by step is told as a whole to the next turn, wherever that begins.
+    """
+    await tx.execute(
+        "UPDATE messages SET turn_id = (SELECT head_turn_id FROM sessions s WHERE s.id = messages.session_id)"
+        " WHERE session_id = ? AND role = 'note'"
+        " AND turn_mark = (SELECT coalesce(max(t.id), 0) FROM turns t WHERE t.session_id = messages.session_id)",
+        session_id,
     )
 
 

@@ -14,7 +14,7 @@ from gateway.state.clock import Clock, from_text, to_text
 from gateway.state.database import Database, Row, Transaction
 from gateway.state.errors import UnknownRestore, UnknownSession
 from gateway.state.instances import Instance
-from gateway.state.messages import add_note
+from gateway.state.messages import add_note, carry_notes
 
 
 class RestoreKind(StrEnum):
@@ -143,6 +143,8 @@ class Restores:
                     restore.id,
                     restore.undoes,
                 )
+            if moved:
+                await carry_notes(tx, restore.session_id)
             if note is not None:
                 await add_note(tx, restore.session_id, note, now=now, restore_id=restore.id)
             return await _get(tx, token)

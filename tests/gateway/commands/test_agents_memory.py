@@ -61,8 +61,22 @@ async def test_redo_brings_the_turn_back_into_the_next_request(home: Path, app: 
             await chat.say(text)
 
     assert "user: the first version" in remembering.last
+    assert [message.content for message in remembering.shown[-1] if message.role is Role.NOTE] == []
+
+
+async def test_what_a_redo_left_as_it_was_is_told(home: Path, app: Path) -> None:
+    remembering = Remembering()
+    agents = {KIND: Scripted(remembering.act)}
+    async with running_gateway(home, settings_for(app, agent=AGENT), agents=agents) as gateway:
+        chat = gateway.chat()
+        await chat.say("the first version")
+        await chat.say("/undo")
+        (app / "notes.md").write_text("by hand\n")
+        await chat.say("/redo")
+        await chat.say("the second version")
+
     assert [message.content for message in remembering.shown[-1] if message.role is Role.NOTE] == [
-        "The user undid the last restore. 1 turn taken back earlier was brought back. Restored: app.py."
+        "The user took something back and brought it back again, all but this. Kept as edited by the user: notes.md."
     ]
 
 

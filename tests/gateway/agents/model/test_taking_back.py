@@ -83,3 +83,35 @@ async def test_retry_asks_the_same_without_the_first_answer(openai: ModelServer,
     assert (app / "src" / "a.py").read_text() == "a = 1\n"
     assert openai.heard()[-1] == ("user", "try it")
     assert "First try" not in str(openai.heard())
+
+
+async def test_what_is_told_after_several_steps_back_and_forth_is_what_stands(
+    openai: ModelServer, home: Path, app: Path
+) -> None:
+    for number, name in enumerate("abc", 1):
+        openai.will(Says(calls=[edit(name, 2)]), Says(f"{number}."))
+    openai.will(Says("I see."), Says("I see more."))
+
+    async with chat_with(openai, home, app) as chat:
+        for name in "abc":
+            await chat.say(f"edit {name}")
+        for text in ("/undo", "/undo", "/redo"):
+            await chat.say(text)
+        await chat.say("one is gone?")
+        once = notes(openai)
+        for text in ("/undo", "/undo"):
+            await chat.say(text)
+        await chat.say("and now?")
+
+    assert once == ["The user took back the last turn. 1 turn before this point was taken back. Restored: src/c.py."]
+    assert notes(openai) == [
+        "The user took back the last turn. 1 turn before this point was taken back. No file was changed by that.",
+        "The user took back the last turn. 1 turn before this point was taken back. Restored: src/b.py.",
+    ]
+    assert [words for words in openai.heard() if "edit b" in str(words) or "one is gone" in str(words)] == []
+
+
+def notes(server: ModelServer) -> list[str]:
+    """What the last request's notes of what was taken back say, in order."""
+    mark = "[Note from the program that runs you] "
+    return [words[1].removeprefix(mark) for words in server.heard() if words[1].startswith(mark)]
