@@ -1,5 +1,6 @@
 """Simple commands: their assignments, redirects and words, and the program they lead to."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,6 +33,9 @@ WORDS = frozenset(
     {"word", "number", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation", "expansion",
      "simple_expansion", "command_substitution", "process_substitution", "arithmetic_expansion", "brace_expression"}
 )  # fmt: skip
+
+SETS_VARIABLES = re.compile(r"=|\b(?:for|select)\b")
+"""What sets a variable without any command."""
 
 NAMED_IN_VARIABLES = ("GIT_", "DESTDIR", "PREFIX")
 """Variables whose value is a place that a command then writes to."""
@@ -84,7 +88,9 @@ class Commands:
 
     @cached_property
     def _numeric(self) -> frozenset[str]:
-        return find_numeric_variables(self._script.root, self._script.source)
+        numeric = find_numeric_variables(self._script.root, self._script.source)
+        self.findings.trusted |= numeric
+        return numeric
 
     @property
     def _speller(self) -> Speller:
@@ -221,13 +227,13 @@ class Commands:
     def run_text(self, text: str, where: Where, *, in_shell: bool = False) -> After:
         """Judge a text as a script; `in_shell` when the running shell itself reads it, as `eval` does."""
         after = self._scripts.run_script(text, where)
-        if in_shell and "=" in text:
+        if in_shell and SETS_VARIABLES.search(text):
             self.findings.unknown("sets variables in a way that is hard to follow")
         return after if in_shell else After.same(where)
 
     def assign(self, name: str, value: Word | None, where: Where, *, exported: bool) -> None:
         """Judge a variable being set."""
-        if name == "HOME":
+        if name in {"HOME", "IFS"}:
             self.findings.workspace = replace(self.findings.workspace, home=None)
         if name == "CDPATH":
             self.forget_directory(name)
@@ -274,6 +280,7 @@ class Commands:
         if operators & ASSIGNING_OPERATORS:
             for child in node.children:
                 if child.type == "variable_name":
+                    self.findings.filled.add(self._speller.raw(child))
                     self.assign(self._speller.raw(child), None, where, exported=False)
         for child in node.children:
             self.inspect(child, where)
@@ -311,14 +318,14 @@ class Commands:
         return documents[number] if number is not None and number < len(documents) else None
 
     def _stdin(self, redirects: Sequence[Redirect]) -> Heredoc | None:
-        """The text a command reads, where the script holds it."""
-        for redirect in reversed(redirects):
-            document = self._heredoc(redirect)
-            if document is not None:
-                return document
-            if redirect.operator == "<<<" and len(redirect.targets) == 1 and redirect.targets[0].literal:
-                return Heredoc(redirect.targets[0].text, expands=False)
-        return None
+        """The text a command reads, where the script holds it and no later redirect takes its place."""
+        inputs = [redirect for redirect in redirects if redirect.is_input]
+        last = max(inputs, key=lambda redirect: redirect.start, default=None)
+        if last is None:
+            return None
+        if last.operator == "<<<" and len(last.targets) == 1 and last.targets[0].literal:
+            return Heredoc(last.targets[0].text, expands=False)
+        return self._heredoc(last)
 
     def _expand(self, document: Heredoc, where: Where) -> None:
         """Judge what a here-document runs while the shell fills it in."""
@@ -332,5 +339,5 @@ class Commands:
 
 
 def _leaves_home(source: bytes) -> bool:
-    """Whether a script only ever reads HOME."""
-    return source.count(b"HOME") == source.count(b"$HOME") + source.count(b"${HOME}")
+    """Whether a script only ever reads HOME, and splits words as usual."""
+    return b"IFS" not in source and source.count(b"HOME") == source.count(b"$HOME") + source.count(b"${HOME}")

@@ -28,6 +28,11 @@ class Redirect:
     more: tuple[Node, ...]
 
     @property
+    def is_input(self) -> bool:
+        """Whether this gives the command another standard input."""
+        return self.descriptor == "0" or (not self.descriptor and self.operator.startswith("<"))
+
+    @property
     def heredoc(self) -> int | None:
         """Which here-document this reads, if one."""
         return heredoc_number(self.targets[0].text) if self.operator == "<" and len(self.targets) == 1 else None

@@ -25,6 +25,9 @@ POWERFUL_STARTS = (
     "LD_", "DYLD_", "GIT_", "BASH", "LESS", "PERL5", "PYTHON", "RUBY", "NODE_", "GREP_", "MANP", "MANR", "XDG_",
     "GCONV_", "RIPGREP_", "TAR_", "MALLOC_", "GLIBC_", "SSH_", "SUDO_", "JAVA_",
 )  # fmt: skip
+READ_BY_SHELLS = ("BASH_FUNC_", "fish_")
+"""What a shell that is started takes for more than a variable: `BASH_FUNC_ls%%` is a function, in bash."""
+
 POWERFUL_ENDS = ("PATH", "PAGER", "EDITOR", "OPTIONS", "OPTS", "FLAGS", "COMMAND", "CMD")
 
 
@@ -34,6 +37,8 @@ def is_harmless_assignment(name: str, value: Word | None, *, exported: bool) -> 
     A name with a lower-case letter is the author's own. Among the others, those handed to programs must be known
     harmless; those kept in the shell must not be known powerful, since a program never sees them.
     """
+    if exported and (not name.isidentifier() or name.startswith(READ_BY_SHELLS)):
+        return False
     if name.upper() != name:
         return True
     if name in PAGERS:
@@ -51,6 +56,9 @@ NUMERIC_VALUES = frozenset(
 
 ASSIGNING_OPERATORS = frozenset({"=", ":="})
 
+SET_BY_SHELL = frozenset({"_", "REPLY", "MAPFILE", "OPTARG", "PWD", "OLDPWD", "DIRSTACK", "FUNCNAME"})
+"""Variables that the shell gives other values than those a script shows."""
+
 NUMERIC_PARAMETERS = frozenset({"#", "?", "$"})
 
 
@@ -66,7 +74,7 @@ def find_numeric_variables(root: Node, source: bytes) -> frozenset[str]:
             other.update(_text(child, source) for child in node.children if child.type in {"word", "variable_name"})
         elif node.type == "expansion" and any(_text(child, source) in ASSIGNING_OPERATORS for child in node.children):
             other.update(_text(child, source) for child in node.children if child.type == "variable_name")
-    return frozenset(numeric - other)
+    return frozenset(numeric - other - SET_BY_SHELL)
 
 
 def _assignment(node: Node, source: bytes) -> tuple[str, list[Node]]:
@@ -76,6 +84,8 @@ def _assignment(node: Node, source: bytes) -> tuple[str, list[Node]]:
         name, values = node.child("variable"), node.all("value")
         if not values or source[node.start : node.start + 3] != b"for":
             return (_text(name, source) if name else ""), [node]
+    if name is not None and name.type == "subscript":  # the first element is what the bare name means
+        return _text(name.child("name") or name, source), [name]
     plain = name is not None and name.type == "variable_name"
     return (_text(name, source) if name and plain else ""), values
 

@@ -31,6 +31,9 @@ class Findings:
     # command has first put a file it only reads there. Neither half is harmful alone.
     reopens_descriptor: bool = False
     moves_descriptor: bool = False
+    # Variables taken for numbers, and those given a text by a command: one that is both may evaluate to anything.
+    trusted: set[str] = field(default_factory=set)
+    filled: set[str] = field(default_factory=set)
     _paths: dict[str, None] = field(default_factory=dict)
     _outside: dict[str, None] = field(default_factory=dict)
     _unknowable: dict[str, None] = field(default_factory=dict)
@@ -77,6 +80,8 @@ class Findings:
         """Close the findings into the value the caller gets."""
         if self.reopens_descriptor and self.moves_descriptor:
             self.unknown("writes to a descriptor that may be a file opened for reading")
+        if not self.trusted.isdisjoint(self.filled):
+            self.unknown("arithmetic may evaluate what it is given")
         outside = dict(self._outside)
         if self.verdict is not Verdict.READ_ONLY:
             outside.update(self._unknowable)

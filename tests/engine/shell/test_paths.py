@@ -79,6 +79,7 @@ PATHS = [
     ("rm a $X b", ("a", "b"), ("$X",)),
     ("rm ~+/x", (), ("~+/x",)),
     ("HOME=/x; rm ~/y", (), ("~/y",)),
+    ("IFS=/; rm $HOME", (), ("$HOME",)),
     ("rm {a,$X}", ("a",), ("{a,$X}",)),
     ("cp a /tmp/b", ("a", "/tmp/b"), ("/tmp/b",)),
     ("cp -t /opt a b", ("a", "b", "/opt"), ("/opt",)),
@@ -294,6 +295,36 @@ BACKGROUND = {
 @pytest.mark.parametrize(("command", "background"), BACKGROUND.items())
 def test_a_child_that_outlives_the_command_is_said(judge, command, background):
     assert judge(command).background is background
+
+
+CONFINED = {
+    "rm a": True,
+    "cp a b && mv b c": True,
+    "cp -p a b": True,
+    "sed -i s/a/b/ a": True,
+    "sort a > b": True,
+    "find a -exec cp {} b \\;": True,
+    "cp -b a b": False,
+    "cp --backup=numbered a b": False,
+    "mv --back a b": False,
+    "mv -S .old a b": False,
+    "install -bm 644 a b": False,
+    "install -D a b/c": False,
+    "install -d b && cp a b": False,
+    "sed -i.bak s/a/b/ a": False,
+    "sed --in-place=.bak s/a/b/ a": False,
+    "find a -exec cp {} {}.bak \\;": False,
+    "rm a $x": False,
+    "rm a; make": False,
+    "rm a &": False,
+    "perl -i -pe s/a/b/ a": False,
+    "cat a": False,
+}
+
+
+@pytest.mark.parametrize(("command", "confined"), CONFINED.items())
+def test_a_command_that_changes_no_file_but_those_it_names_is_confined_to_them(judge, command, confined):
+    assert judge(command).confined is confined
 
 
 @pytest.mark.parametrize(

@@ -132,11 +132,15 @@ def judge_declare(call: Call, desk: Desk) -> None:
         elif not is_name(name.removesuffix("+")) or not word.lead.startswith(name) or value.startswith("("):
             desk.findings.unknown(f"{call.name} may evaluate what it is given")
         elif equals:
-            desk.assign(
-                name.removesuffix("+"), literal_word(value) if word.literal else None, call.where, exported=exported
-            )
+            _fill(name.removesuffix("+"), call, desk, literal_word(value) if word.literal else None, exported=exported)
         elif exported:
             desk.assign(name, None, call.where, exported=True)
+
+
+def _fill(name: str, call: Call, desk: Desk, value: Word | None = None, *, exported: bool = False) -> None:
+    """Report a variable that is given a text; it holds no number for certain any more, whatever the script says."""
+    desk.findings.filled.add(name)
+    desk.assign(name, value, call.where, exported=exported)
 
 
 def _has_letter(word: Word, letter: str) -> bool:
@@ -154,7 +158,7 @@ def judge_unset(call: Call, desk: Desk) -> None:
         if not word.literal or not (word.text in {"-v", "-f"} or is_name(word.text)):
             desk.findings.unknown("unset may evaluate what it is given")
         elif is_name(word.text):
-            desk.assign(word.text, None, call.where, exported=False)
+            _fill(word.text, call, desk)
 
 
 READ_VALUES = Grammar(values="dinNptua", in_order=True)
@@ -167,7 +171,7 @@ def judge_read(call: Call, desk: Desk) -> None:
     if options.unsure or options.has("-C") or any(not (word.literal and is_name(word.text)) for word in names):
         desk.findings.unknown(f"{call.name} may evaluate what it is given")
     for word in names:
-        desk.assign(word.text, None, call.where, exported=False)
+        _fill(word.text, call, desk)
 
 
 def judge_printf(call: Call, desk: Desk) -> None:
@@ -177,7 +181,7 @@ def judge_printf(call: Call, desk: Desk) -> None:
         name = words[1] if len(words) > 1 else literal_word("")
         if not (name.literal and is_name(name.text)):
             desk.findings.unknown("printf may evaluate what it is given")
-        desk.assign(name.text, None, call.where, exported=False)
+        _fill(name.text, call, desk)
         words = words[2:]
     if words and words[0].literal and words[0].text == "--":
         words = words[1:]
@@ -196,10 +200,10 @@ def _counts_characters(template: str) -> bool:
 
 def judge_getopts(call: Call, desk: Desk) -> None:
     """`getopts` sets the variable its second word names."""
-    for word in call.args[1:2]:
+    for word in parse_options(call.args, Grammar(in_order=True)).operands[1:2]:
         if not (word.literal and is_name(word.text)):
             desk.findings.unknown("getopts may evaluate what it is given")
-        desk.assign(word.text, None, call.where, exported=False)
+        _fill(word.text, call, desk)
 
 
 def judge_wait(call: Call, desk: Desk) -> None:
@@ -207,6 +211,14 @@ def judge_wait(call: Call, desk: Desk) -> None:
     desk.findings.unwaited_job = False
     if any(word.may_be_option and word.text != "-n" and word.raw.strip('"') != "$!" for word in call.args):
         desk.findings.unknown("wait may set a variable")
+
+
+def judge_jobs(call: Call, desk: Desk) -> None:
+    """`jobs` lists what runs in the background; `-x` runs a command."""
+    options = parse_options(call.args, Grammar(in_order=True))
+    if options.has("-x"):
+        desk.findings.unknown("jobs -x runs a command")
+        desk.run_words(options.operands, call.where, call.stdin)
 
 
 def judge_disown(_call: Call, desk: Desk) -> None:
@@ -250,6 +262,7 @@ BUILTINS: dict[str, Judge] = {
     "printf": judge_printf,
     "getopts": judge_getopts,
     "wait": judge_wait,
+    "jobs": judge_jobs,
     "disown": judge_disown,
     "hash": judge_hash,
     "test": judge_test,

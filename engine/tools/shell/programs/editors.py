@@ -24,7 +24,9 @@ def judge_sed(call: Call, desk: Desk) -> None:
         desk.findings.unknown("sed may get an option that is known only when it runs")
     if in_place:
         shown = label(files[0]) if files else "its files"
-        desk.findings.destructive(f"sed -i edits {shown} in place")
+        # With a suffix it keeps what it replaces, in a file that nobody names.
+        backup = bool(options.values("-i", "-I", "--in-place"))
+        desk.findings.destructive(f"sed -i edits {shown} in place", reaches_further=backup)
     _judge_sed_script(call, desk, scripts)
     if options.has("-f", "--file"):
         name_all(desk, call, options.values("-f", "--file"), writes=False)

@@ -82,6 +82,14 @@ def _command_end(words: Sequence[Word], start: int) -> int:
 def _run(call: Call, desk: Desk, command: Sequence[Word], starts: Sequence[Word], *, in_place: bool) -> None:
     if not command:
         return
+    unsure = next((index for index, word in enumerate(command) if not word.literal), None)
+    if unsure is not None:
+        # It may turn out to be the end of the command, and what follows it an action.
+        _judge_expression(call, desk, command[unsure + 1 :], starts)
+        if any(word.many for word in command):
+            desk.findings.unknown("find may get an action that is known only when it runs")
+    if any(FOUND in word.text and word.text != FOUND for word in command):
+        desk.findings.reaches_further = True  # `{}.bak` lies beside what was found
     lead = "" if in_place or not all(word.literal for word in starts) else _common_lead(starts)
     found = [_found(word, lead) for word in command]
     desk.run_words(found, call.where)

@@ -52,6 +52,9 @@ READERS = frozenset(
 RUNNERS = ("--ext-diff", "--textconv", "--filters", "--open-files-in-pager", "--lost-found", "--show-signature")
 """Options of reading commands that run a program or write."""
 
+SIGNATURES = ("%G", "%(signature")
+"""Parts of a format that have a signature checked, by the program a repository names."""
+
 LIST_OPTIONS = ("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
 SHOW_OPTIONS = (
     "all", "remotes", "verbose", "list", "contains", "no-contains", "merged", "no-merged", "points-at", "sort",
@@ -70,6 +73,8 @@ def judge_git(call: Call, desk: Desk) -> None:
     if not command.literal:
         desk.findings.unknown("git's command is known only when it runs")
         return
+    if any(sign in word.text for word in rest for sign in SIGNATURES):
+        desk.findings.unknown(f"git {label(command)} may run a program to check a signature")
     inner = Call(command.text, tuple(rest), where)
     if len(rest) == 1 and rest[0].literal and rest[0].text == "--help":
         return

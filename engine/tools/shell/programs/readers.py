@@ -233,7 +233,7 @@ _SILENT = (
     "true", "false", ":", "echo", "pwd", "sleep", "seq", "tr", "expr", "factor", "numfmt", "yes", "uname", "arch", "id",
     "whoami", "groups", "logname", "tty", "who", "w", "users", "nproc", "hostid", "free", "lscpu", "lsmem", "lspci",
     "locale", "getconf", "getent", "printenv", "ps", "pgrep", "pidof", "clear", "type", "help", "apropos",
-    "whatis", "jobs", "times", "umask", "ulimit", "shift", "break", "continue", "return", "dirs", "caller",
+    "whatis", "times", "umask", "ulimit", "shift", "break", "continue", "return", "dirs", "caller",
     "which", "whereis", "locate", "lsblk", "uptime", "cal", "ncal", "vmstat",
 )  # fmt: skip
 

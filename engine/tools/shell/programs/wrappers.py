@@ -112,7 +112,7 @@ def take_assignments(call: Call, desk: Desk, words: Sequence[Word]) -> Sequence[
 XARGS = Grammar(
     values="adEILnPs",
     attached="eil",
-    longs=("arg-file", "delimiter", "max-args", "max-lines", "max-procs", "max-chars", "replace"),
+    longs=("arg-file", "delimiter", "max-args", "max-procs", "max-chars"),
     in_order=True,
 )
 
@@ -125,7 +125,8 @@ def judge_xargs(call: Call, desk: Desk) -> None:
     """`xargs` adds words from its input to a command; none of them can be known."""
     options = parse_options(call.args, XARGS)
     odd = options.beyond(
-        "0rtpxoadEILnPseil", (*XARGS.longs, "null", "no-run-if-empty", "verbose", "exit", "interactive")
+        "0rtpxoadEILnPseil",
+        (*XARGS.longs, "max-lines", "replace", "null", "no-run-if-empty", "verbose", "exit", "interactive"),
     )
     if odd or options.unsure:
         desk.findings.unknown("xargs has an option that is not known here")

@@ -7,15 +7,22 @@ from engine.tools.shell.programs.options import NO_VALUES, Grammar, parse_option
 from engine.tools.shell.programs.unknown import find_path
 from engine.tools.shell.words import Word
 
+BACKUPS = ("-b", "--backup", "-S", "--suffix")
+"""What makes a program keep the file that it replaces, beside it."""
+
 ASKS_HELP = frozenset({"--help", "--version"})
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A program that changes files whatever it is told; `verb` is what it does to them."""
+    """A program that changes files whatever it is told; `verb` is what it does to them.
+
+    With one of the options in `further` it changes others than those named: it keeps a backup, or makes directories.
+    """
 
     verb: str
     grammar: Grammar = NO_VALUES
+    further: tuple[str, ...] = ()
 
     def __call__(self, call: Call, desk: Desk) -> None:
         """Judge one call."""
@@ -25,7 +32,8 @@ class Writer:
         files = [*options.operands, *options.values("-t", "--target-directory", "-r", "--reference")]
         shown = label(options.operands[0]) if options.operands else "files"
         name_all(desk, call, files, writes=True)
-        desk.findings.destructive(f"{call.name} {self.verb} {shown}")
+        reaches_further = options.has(*self.further)
+        desk.findings.destructive(f"{call.name} {self.verb} {shown}", reaches_further=reaches_further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +99,12 @@ WRITERS: dict[str, Judge] = {
     "unlink": Writer("deletes"),
     "shred": Writer("overwrites", Grammar(values="ns", longs=("iterations", "size", "random-source"))),
     "truncate": Writer("cuts", Grammar(values="sr", longs=("size", "reference"))),
-    "cp": Writer("copies", Grammar(values="tS", longs=("target-directory", "suffix"))),
-    "mv": Writer("moves", Grammar(values="tS", longs=("target-directory", "suffix"))),
+    "cp": Writer("copies", Grammar(values="tS", longs=("target-directory", "suffix")), BACKUPS),
+    "mv": Writer("moves", Grammar(values="tS", longs=("target-directory", "suffix")), BACKUPS),
     "install": Writer(
-        "installs", Grammar(values="tSmog", longs=("target-directory", "suffix", "mode", "owner", "group"))
+        "installs",
+        Grammar(values="tSmog", longs=("target-directory", "suffix", "mode", "owner", "group")),
+        (*BACKUPS, "-d", "-D", "--directory"),
     ),
     "dd": judge_dd,
     "tee": judge_tee,

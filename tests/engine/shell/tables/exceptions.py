@@ -69,6 +69,8 @@ find . -exec sort {} + -files0-from list
 find . -files0-from -
 find . -execdir uniq {} \;
 find . -exec uniq {} +
+find . -exec echo $x \;
+jobs -x ls
 fd -x cat
 fd -X wc
 fd pattern --exec cat
