@@ -181,7 +181,7 @@ class _Run:
         if service.housekeeping is not None:
             self._housekeeping = Housekeeping(memory, offload, service.housekeeping, note=note)
         access = Access(memory.admissions, service.rules)
-        door = Door(access, memory.admissions, memory.buttons, note=note)
+        door = Door(access, memory.admissions, memory.buttons, memory.moves, note=note)
         self._hub = Hub(memory.inbox, self._delivery, Conversations(services, service.wishes), door)
         names = [adapter.name for adapter in service.adapters]
         self._welcomes = Welcomes(memory, self._delivery, [name for name in names if not access.rules(name).owned])

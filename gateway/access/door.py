@@ -1,8 +1,8 @@
 """What becomes of a message or a press before anything of it is stored or fetched: the gateway's one door.
 
-In this order: 1. what is not meant for the gateway is dropped; 2. who is not admitted is refused; 3. a pressed button
-becomes the command that it stands for, or is refused; 4. the files of a message are fetched. What is refused leaves
-no trace but ids in the log.
+In this order: 1. a chat that has another id now is followed to it; 2. what is not meant for the gateway is dropped; 3.
+who is not admitted is refused; 4. a pressed button becomes the command that it stands for, or is refused; 5. the files
+of a message are fetched. What is refused leaves no trace but ids in the log.
 """
 
 import logging
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from adapters.contract import Inbound, Outbound, Part, Reception
+from adapters.contract import Inbound, Outbound, Part, Place, Reception
 from gateway.access import refusals
 from gateway.access.admission import Access
 from gateway.access.allowance import Allowance
@@ -18,6 +18,7 @@ from gateway.access.fetching import fetch, safe_names
 from gateway.operation.measures import Note, Refused, unnoted
 from gateway.state.access import Admissions, Role
 from gateway.state.buttons import Bound, Buttons
+from gateway.state.moves import Moves
 
 REFUSED_EVERY_S = 60.0
 """How often one person, or one group's strangers together, are told that they are not admitted."""
@@ -45,6 +46,7 @@ class Door:
         access: Access,
         admissions: Admissions,
         buttons: Buttons,
+        moves: Moves,
         *,
         clock: Callable[[], float] = time.monotonic,
         note: Note = unnoted,
@@ -53,6 +55,7 @@ class Door:
         self._access = access
         self._admissions = admissions
         self._buttons = buttons
+        self._moves = moves
         self._refusals = Allowance(REFUSED_EVERY_S, clock=clock)
         self._ids = Allowance(IDS_EVERY_S, clock=clock)
 
@@ -63,6 +66,10 @@ class Door:
             StateError: it cannot be decided now, and must not be acknowledged.
         """
         rules = self._access.rules(inbound.place.adapter)
+        if inbound.continues is not None:
+            await self._note_move(inbound.continues, inbound.place)
+            return Reception()
+        inbound = await self._followed(inbound)
         if not (inbound.addressed or rules.answers_everything):
             return Reception()
         role = await self._access.role(inbound)
@@ -88,6 +95,22 @@ class Door:
         if role is None:
             _log.info("refused at last", extra=_about(inbound))
         return role
+
+    async def _note_move(self, before: Place, now: Place) -> None:
+        """Let a chat go on at its new place, on the platform's word; of strangers' chats nothing is kept."""
+        before = await self._moves.follow(before)
+        if before.chat in self._access.rules(before.adapter).circles or await self._moves.knows(before):
+            await self._moves.note(before, now)
+            _log.info("a chat has moved", extra={"adapter": now.adapter, "chat": now.chat, "before": before.chat})
+
+    async def _followed(self, inbound: Inbound) -> Inbound:
+        """What comes from where a chat was is from where it is; a group is still the one that was admitted."""
+        place = await self._moves.follow(inbound.place)
+        circles: list[str] = []
+        for circle in inbound.circles:
+            now = await self._moves.follow(Place(place.adapter, circle))
+            circles += [now.chat, *await self._moves.former(now)]
+        return replace(inbound, place=place, circles=tuple(circles))
 
     async def _refuse(self, inbound: Inbound) -> str | None:
         """Say how to be admitted, not too often; ``None`` for silence."""

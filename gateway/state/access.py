@@ -74,7 +74,7 @@ class Admissions:
         salt = secrets.token_bytes(16)
         now = self._clock()
         async with self._database.transaction() as tx:
-            await tx.execute("DELETE FROM pairing_codes WHERE expires_at <= ?", to_text(now))
+            await tx.execute("DELETE FROM pairing_codes WHERE NOT (expires_at > ? AND expires_at <= ?)", *_open_at(now))
             await tx.execute(
                 "DELETE FROM pairing_codes WHERE adapter = ? AND user = ? AND id NOT IN"
                 " (SELECT id FROM pairing_codes WHERE adapter = ? AND user = ? ORDER BY id DESC LIMIT ?)",
@@ -106,7 +106,9 @@ class Admissions:
         """
         now = self._clock()
         async with self._database.transaction() as tx:
-            rows = await tx.fetch_all("SELECT * FROM pairing_codes WHERE expires_at > ? ORDER BY id", to_text(now))
+            rows = await tx.fetch_all(
+                "SELECT * FROM pairing_codes WHERE expires_at > ? AND expires_at <= ? ORDER BY id", *_open_at(now)
+            )
             found = _matching(rows, normal(code))
             if found is None:
                 return None
@@ -158,6 +160,11 @@ class Admissions:
 def normal(code: str) -> str:
     """A code as it was made, however somebody typed it."""
     return "".join(code.split()).replace("-", "").upper()
+
+
+def _open_at(now: datetime) -> tuple[str, str]:
+    """Between which times an open code expires: one that is good for longer was given before the clock was set back."""
+    return to_text(now), to_text(now + CODE_LIFETIME)
 
 
 def _matching(rows: Collection[Row], code: str) -> Row | None:

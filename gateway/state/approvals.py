@@ -62,8 +62,9 @@ class Approvals:
         async with self._database.transaction() as tx:
             chat = await ensure_chat(tx, place, self._clock)
             rows = await tx.fetch_all(
-                "INSERT INTO approvals (turn_id, chat_id, tool, subject, reason, state, asked_at)"
-                " SELECT id, ?, ?, ?, ?, 'pending', ? FROM turns WHERE id = ? AND state = 'running' RETURNING id",
+                "INSERT INTO approvals (turn_id, chat_id, tool, subject, reason, state, asked_at, inbox_mark)"
+                " SELECT id, ?, ?, ?, ?, 'pending', ?, (SELECT coalesce(max(id), 0) FROM inbox)"
+                " FROM turns WHERE id = ? AND state = 'running' RETURNING id",
                 *(chat.id, tool, subject, reason, to_text(self._clock()), turn_id),
             )
             if not rows:
@@ -106,7 +107,7 @@ class Approvals:
         """
         rows = await self._database.fetch_all(
             f"{_SELECT} LEFT JOIN inbox i ON i.id = ? WHERE a.state = 'pending' AND c.adapter = ? AND c.chat = ?"
-            " AND (i.id IS NULL OR a.asked_at <= i.received_at) ORDER BY a.id DESC",
+            " AND (i.id IS NULL OR a.inbox_mark < i.id) ORDER BY a.id DESC",
             *(seen_by, place.adapter, place.chat),
         )
         return [_approval(row) for row in rows]

@@ -15,6 +15,7 @@ from gateway.state.database import Database, open_database
 from gateway.state.inbox import Inbox
 from gateway.state.instances import Instance, hold_instance
 from gateway.state.messages import Messages
+from gateway.state.moves import Moves
 from gateway.state.outbox import Outbox
 from gateway.state.restores import Restores
 from gateway.state.sent import Sent
@@ -32,6 +33,7 @@ class Memory:
     instance: Instance
     clock: Clock
     sessions: Sessions
+    moves: Moves
     turns: Turns
     messages: Messages
     sent: Sent
@@ -64,6 +66,7 @@ async def open_memory(home: str, *, clock: Clock = utc_now, buttons_kept: timede
             instance=instance,
             clock=clock,
             sessions=Sessions(database, clock),
+            moves=Moves(database, clock),
             turns=Turns(database, instance, clock),
             messages=Messages(database, clock),
             sent=Sent(database, clock),

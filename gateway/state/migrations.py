@@ -268,5 +268,19 @@ _SENT_FILES = (
 
 _MODELS = ("ALTER TABLE sessions ADD COLUMN model TEXT",)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CONVERSATION, _ACCESS, _SENT_FILES, _MODELS)
+_MOVES = (
+    "ALTER TABLE chats ADD COLUMN known_as TEXT",
+    """
+    CREATE TABLE moves (
+        adapter TEXT NOT NULL,
+        before TEXT NOT NULL,
+        now TEXT NOT NULL,
+        moved_at TEXT NOT NULL,
+        PRIMARY KEY (adapter, before)
+    )
+    """,
+    "ALTER TABLE approvals ADD COLUMN inbox_mark INTEGER NOT NULL DEFAULT 0",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _CONVERSATION, _ACCESS, _SENT_FILES, _MODELS, _MOVES)
 """Every step, oldest first; the format's number is how many there are."""

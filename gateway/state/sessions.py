@@ -25,7 +25,8 @@ class Session:
     """One conversation in one chat, bound to one workspace (its name in the configuration, its real root).
 
     ``head`` is the id of the turn the conversation stands at, ``None`` before the first. ``checkpoints`` is the
-    session's own switch, ``model`` what its own choice is called; ``None`` follows the configuration.
+    session's own switch, ``model`` what its own choice is called; ``None`` follows the configuration. ``known_as`` is
+    what the chat was called when it began, where its platform has given it another id since: checkpoints name it so.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Session:
     started_at: datetime
     ended_at: datetime | None
     model: str | None = None
+    known_as: str | None = None
 
 
 class Sessions:
@@ -173,7 +175,7 @@ class Sessions:
 
 
 _SELECT = """
-    SELECT s.*, c.adapter, c.chat FROM sessions s JOIN chats c ON c.id = s.chat_id
+    SELECT s.*, c.adapter, c.chat, c.known_as FROM sessions s JOIN chats c ON c.id = s.chat_id
 """
 
 
@@ -225,4 +227,5 @@ def _session(row: Row) -> Session:
         started_at=from_text(row["started_at"]),
         ended_at=None if row["ended_at"] is None else from_text(row["ended_at"]),
         model=row["model"],
+        known_as=row["known_as"],
     )

@@ -50,7 +50,8 @@ class Turn:
 
 def turn_ref(session: Session, turn_id: int) -> TurnRef:
     """How the engine is told of a turn; its ``turn`` is ``str(Turn.id)``, its ``session`` is ``Session.id``."""
-    return TurnRef(chat=f"{session.place.adapter}:{session.place.chat}", session=session.id, turn=str(turn_id))
+    chat = session.known_as or session.place.chat
+    return TurnRef(chat=f"{session.place.adapter}:{chat}", session=session.id, turn=str(turn_id))
 
 
 class Turns:

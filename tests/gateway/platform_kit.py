@@ -20,9 +20,8 @@ def message(text: str, event_id: str, place: Place = HERE) -> Inbound:
 
 def open_door(memory: Memory, *adapters: str) -> Door:
     """A door that lets everybody in from the console, or from the adapters named."""
-    return Door(
-        Access(memory.admissions, dict.fromkeys(adapters or ("console",), OWNED)), memory.admissions, memory.buttons
-    )
+    access = Access(memory.admissions, dict.fromkeys(adapters or ("console",), OWNED))
+    return Door(access, memory.admissions, memory.buttons, memory.moves)
 
 
 @dataclass

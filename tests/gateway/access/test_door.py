@@ -40,7 +40,7 @@ def time() -> Time:
 
 def door(memory: Memory, rules: Rules, time: Time | None = None) -> Door:
     access = Access(memory.admissions, {"telegram": rules})
-    return Door(access, memory.admissions, memory.buttons, clock=time or Time())
+    return Door(access, memory.admissions, memory.buttons, memory.moves, clock=time or Time())
 
 
 def sent(text: str = "hello", user: str = "9", **more) -> Inbound:

@@ -196,7 +196,7 @@ async def running_gateway(
             agents=agents or {DirectAgent.kind: DirectAgent()},
             waiting=waiting,
         )
-        door = Door(Access(memory.admissions, {PLATFORM: rules}), memory.admissions, memory.buttons)
+        door = Door(Access(memory.admissions, {PLATFORM: rules}), memory.admissions, memory.buttons, memory.moves)
         hub = Hub(memory.inbox, delivery, Conversations(services, wishes), door)
         await recover(memory, offload, offload.open_workspace, [platform.name])
         async with anyio.create_task_group() as tasks:
