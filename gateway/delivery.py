@@ -37,9 +37,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Line:
-    """One chat's sender: what it has to show besides replies, and whether the outbox may hold some."""
+    """One chat's sender: what it has to show besides replies, and whether the outbox may hold some.
+
+    ``due`` is when the reply that last failed is to be tried again, by a clock that nobody sets.
+    """
 
     stored: bool = True
+    due: tuple[int, float] = (0, 0.0)
     progress: str | None = None
     finished: deque[tuple[int, str]] = field(default_factory=deque)
     stirred: anyio.Event = field(default_factory=anyio.Event)
@@ -155,7 +159,7 @@ class Delivery:
             _, event_id = line.finished.popleft()
             await self._best_effort(lambda: adapter.finished(place, event_id), place)
         elif reply is not None:
-            await self._send(reply, adapter)
+            await self._send(reply, line, adapter)
         else:
             return line.stored
         return True
@@ -178,21 +182,32 @@ class Delivery:
             with anyio.move_on_after(PROGRESS_EVERY_S):
                 await line.stirred.wait()
 
-    async def _send(self, reply: Reply, adapter: Adapter) -> None:
-        await anyio.sleep(max(0.0, (reply.next_attempt_at - self._clock()).total_seconds()))
+    def _wait_s(self, reply: Reply, line: _Line) -> float:
+        """How long a reply is not to be tried yet; a clock that was set back since does not make it longer."""
+        if not reply.attempts:
+            return 0.0
+        failed, due = line.due
+        if failed == reply.id:
+            return due - anyio.current_time()
+        now = self._clock()
+        wait_s = (reply.next_attempt_at - now).total_seconds()
+        return min(wait_s, LONGEST_DELAY_S) if now < reply.created_at else wait_s
+
+    async def _send(self, reply: Reply, line: _Line, adapter: Adapter) -> None:
+        await anyio.sleep(max(0.0, self._wait_s(reply, line)))
         try:
             with anyio.fail_after(SEND_LIMIT_S):
                 await adapter.send(reply.message)
         except SendFailed as error:
-            await self._not_sent(reply, error.reason, error.retry_after_s, again=error.retry_after_s is not None)
+            await self._not_sent(reply, line, error.reason, error.retry_after_s, again=error.retry_after_s is not None)
         except Exception as error:  # noqa: BLE001 - an adapter's mistake must not cost the reply nor the other chats
             _log.warning("a reply was not sent: %s", type(error).__name__, extra=_about(reply))
-            await self._not_sent(reply, f"{type(error).__name__}: {error}", None, again=True)
+            await self._not_sent(reply, line, f"{type(error).__name__}: {error}", None, again=True)
         else:
             await until_stored(lambda: self._outbox.sent(reply.id))
             self._note(ReplySent(reply.message.place.adapter))
 
-    async def _not_sent(self, reply: Reply, reason: str, delay_s: float | None, *, again: bool) -> None:
+    async def _not_sent(self, reply: Reply, line: _Line, reason: str, delay_s: float | None, *, again: bool) -> None:
         now = self._clock()
         if not again or now - reply.created_at > GIVE_UP_AFTER:
             _log.error("a reply was given up after %d attempts", reply.attempts + 1, extra=_about(reply))
@@ -200,7 +215,9 @@ class Delivery:
             self._note(ReplyLost(reply.message.place.adapter))
             return
         self._note(ReplyDelayed(reply.message.place.adapter))
-        until = now + timedelta(seconds=self._delay_s(reply.attempts) if delay_s is None else delay_s)
+        delay_s = self._delay_s(reply.attempts) if delay_s is None else delay_s
+        line.due = (reply.id, anyio.current_time() + delay_s)
+        until = now + timedelta(seconds=delay_s)
         await until_stored(lambda: self._outbox.postpone(reply.id, until=until, error=reason))
 
     def _delay_s(self, attempts: int) -> float:

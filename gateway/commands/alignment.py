@@ -27,20 +27,23 @@ async def head_for(memory: Memory, session: Session, checkpoint: Checkpoint) -> 
         session_id, _, head = (checkpoint.replaced_head or "").partition(":")
         if session_id == session.id and not head:
             return None
-        replaced = await _own_turn(memory, session, head) if session_id == session.id else None
+        replaced = await _turn_of(memory, session.id, head) if session_id == session.id else None
         if replaced is not None:
             return replaced.id
-    elif checkpoint.turn is not None and checkpoint.turn.session == session.id:
-        turn = await _own_turn(memory, session, checkpoint.turn.turn)
-        if turn is not None:
+    elif checkpoint.turn is not None:
+        turn = await _turn_of(memory, checkpoint.turn.session, checkpoint.turn.turn)
+        if turn is not None and turn.session_id == session.id:
             return turn.parent_id
+        if turn is not None:
+            # Of two turns in one workspace the later one has the higher number, whatever the clock said.
+            return next((own.id for own in await memory.turns.active(session.id) if own.id < turn.id), None)
     return _last_before(await memory.turns.active(session.id), checkpoint)
 
 
-async def _own_turn(memory: Memory, session: Session, named: str) -> Turn | None:
-    """Find a turn of this session by the name the engine keeps; the store may know turns that the database lost."""
+async def _turn_of(memory: Memory, session_id: str, named: str) -> Turn | None:
+    """Find a turn by the names the engine keeps; the store may know turns that the database lost."""
     turn = await memory.turns.find(int(named)) if named.isdecimal() else None
-    return turn if turn is not None and turn.session_id == session.id else None
+    return turn if turn is not None and turn.session_id == session_id else None
 
 
 def _last_before(active: Sequence[Turn], checkpoint: Checkpoint) -> int | None:

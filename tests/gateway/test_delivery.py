@@ -322,3 +322,27 @@ async def test_senders_end_when_nothing_is_left(memory: Memory, platform: Platfo
         await delivery.idle()
 
         assert delivery._lines == {}
+
+
+@pytest.mark.parametrize("attempts", [0, 1])
+async def test_a_clock_that_was_set_back_by_hours_holds_no_reply_back(
+    memory: Memory, platform: Platform, monkeypatch: pytest.MonkeyPatch, attempts: int
+):
+    """Stored, and failed once or not, before the gateway was started anew by an earlier time."""
+    monkeypatch.setattr("gateway.delivery.LONGEST_DELAY_S", 0.01)
+    reply_id = await memory.outbox.put(reply("late"))
+    for _ in range(attempts):
+        await memory.outbox.postpone(reply_id, until=datetime.now(UTC), error="hm")
+    hours_ago = lambda: datetime.now(UTC) - timedelta(hours=3)  # noqa: E731 - a clock
+    async with delivering(memory, platform, clock=hours_ago):
+        await platform.wait_sent("late")
+
+
+async def test_a_clock_that_is_set_back_meanwhile_does_not_lengthen_a_delay(memory: Memory, platform: Platform):
+    platform.failures = [SendFailed("too many requests", retry_after_s=0.05)]
+    ahead = timedelta(hours=3)
+    async with delivering(memory, platform, clock=lambda: datetime.now(UTC) + ahead) as delivery:
+        await delivery.post(reply("late"))
+        await platform.wait_for(lambda seen: ("failed", HERE, "late") in seen.seen)
+        ahead = timedelta(0)
+        await platform.wait_sent("late")

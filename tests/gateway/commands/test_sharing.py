@@ -132,3 +132,17 @@ async def test_going_back_to_another_chats_checkpoint_says_whose_changes_go(gate
     assert not (app / "bob.txt").exists()
     assert await bob.head() is not None
     assert "Also took back" not in (await ann.say("/rollback 2")).text
+
+
+async def test_another_chats_checkpoint_undoes_no_turn_before_it_although_the_clock_was_set_back(
+    gateway: Gateway, ann: Chat, shared: Path
+) -> None:
+    """Turn 1 is Ann's, by a clock that was hours ahead; turn 2 is Bob's."""
+    async with gateway.memory.database.transaction() as tx:
+        await tx.execute("UPDATE turns SET started_at = '2999-01-01T00:00:00.000000Z' WHERE id = 1")
+
+    restored = await ann.say("/rollback 1")
+
+    assert restored.lines[1] == f"  Restored: {shared.name}"
+    assert text_of(shared) == "".join(["ANN\n", *LINES[1:]])
+    assert await ann.head() == 1
