@@ -286,6 +286,9 @@ class Hub:
         """Say once that a message has to wait, unless it is a command that is at its moment's wait already."""
         with item.notice:
             await anyio.sleep(self._said_after_s)
+            if item not in line.queue:
+                # Begun in the very moment in which the wait was over: too late to be cancelled.
+                return
             number = line.queue.index(item) + 1
             if item.manner is Manner.TURN or number > 1:
                 text = f"⏳ Queued, place {number}. /stop ends what is running."

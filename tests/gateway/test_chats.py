@@ -1,8 +1,11 @@
 """Messages of a chat are handled in order, chats beside each other, and nothing is handled twice or forgotten."""
 
+import asyncio
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -12,6 +15,7 @@ from gateway.chats import BROKEN, BUSY, Handled, Hub, Manner
 from gateway.delivery import Delivery
 from gateway.state.inbox import Received
 from gateway.state.memory import Memory, open_memory
+from gateway.state.outbox import Outbox
 from tests.gateway.platform_kit import HERE, THERE, Platform, message, open_door
 
 MANNERS = {"/status": Manner.IMMEDIATE, "/list": Manner.BESIDE, "/restore": Manner.ALONE, "/retry": Manner.ALONE}
@@ -414,3 +418,31 @@ async def test_a_message_that_cannot_be_stored_is_not_acknowledged(memory: Memor
         await platform.wait_finished("e1")
 
     assert platform.sent() == ["answer to /list"]
+
+
+class HeldUp(Outbox):
+    """The loop is kept busy while a message's end is looked up, so that all that falls due meanwhile comes at once."""
+
+    async def newest(self, place: Place) -> int:
+        asyncio.get_running_loop().call_soon(busy, 0.1)
+        return await super().newest(place)
+
+
+def busy(seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+
+async def test_a_message_that_is_begun_just_when_its_place_would_be_said_ends_no_service(
+    memory: Memory, platform: Platform, desk: Desk
+):
+    held_up = replace(memory, outbox=HeldUp(memory.database, memory.instance, memory.clock))
+    async with open_chats(held_up, platform, desk, said_after_s=0.05) as chats:
+        desk.may_end["/list"] = anyio.Event()
+        await chats.write("/list")
+        await chats.write("/list again")
+        desk.may_end["/list"].set()
+        await platform.wait_finished("e2")
+
+    assert platform.sent() == ["answer to /list", "answer to /list again"]
