@@ -1,9 +1,13 @@
 """What people see before they type: the menu of commands, and the bot's word about itself."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
+import anyio
 from aiogram import Bot
+from aiogram.exceptions import TelegramRetryAfter
 from aiogram.types import (
     BotCommand,
     BotCommandScopeAllGroupChats,
@@ -20,6 +24,8 @@ DESCRIPTION = (
     " together, and keeps what you edited yourself."
 )
 SHORT_DESCRIPTION = "A coding agent whose every change can be taken back."
+
+T = TypeVar("T")
 
 _NAME = re.compile(r"[a-z0-9_]{1,32}")
 LONGEST_SUMMARY = 256
@@ -39,9 +45,9 @@ async def publish(bot: Bot, menu: Sequence[MenuEntry], admins: Sequence[int]) ->
             # Refused until this person has begun a chat with the bot.
             await _set(bot, menu, BotCommandScopeChat(chat_id=admin))
     with best_effort("the bot's description was not set"):
-        if not (await bot.get_my_description()).description:
-            await bot.set_my_description(DESCRIPTION)
-            await bot.set_my_short_description(SHORT_DESCRIPTION)
+        if not (await _in_time(bot.get_my_description)).description:
+            await _in_time(partial(bot.set_my_description, DESCRIPTION))
+            await _in_time(partial(bot.set_my_short_description, SHORT_DESCRIPTION))
 
 
 async def _set(bot: Bot, menu: Sequence[MenuEntry], scope: BotCommandScopeUnion) -> None:
@@ -51,4 +57,13 @@ async def _set(bot: Bot, menu: Sequence[MenuEntry], scope: BotCommandScopeUnion)
         if _NAME.fullmatch(entry.name)
     ]
     with best_effort(f"the menu for {scope.type} was not set"):
-        await bot.set_my_commands(commands, scope)
+        await _in_time(partial(bot.set_my_commands, commands, scope))
+
+
+async def _in_time(call: Callable[[], Awaitable[T]]) -> T:
+    """Call when Telegram wants to be called: nobody waits for it, and it sets a menu only so often."""
+    while True:
+        try:
+            return await call()
+        except TelegramRetryAfter as error:
+            await anyio.sleep(error.retry_after)

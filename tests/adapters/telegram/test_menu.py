@@ -31,6 +31,15 @@ async def test_a_description_is_set_once_and_one_of_its_owners_is_kept(api, conn
     assert api.world.description == "my own words"
 
 
+async def test_a_menu_is_set_when_telegram_takes_it(api, connect):
+    api.fail("setMyCommands", 429, "Too Many Requests: retry after 1", retry_after=1)
+    async with connect(menu=MENU):
+        await api.until(lambda: api.called("setMyShortDescription"))
+
+    assert {*api.world.commands} == {"all_private_chats", "all_group_chats"}
+    assert api.world.description
+
+
 async def test_a_menu_that_is_refused_keeps_nobody_from_talking(api, connect):
     api.fail("setMyCommands", 400, "Bad Request: BOT_COMMAND_INVALID", times=2)
     api.fail("getMyDescription", 500, "Internal Server Error")
