@@ -5,8 +5,9 @@ Nothing said here repeats an address that was called: each holds the bot's token
 
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import anyio
 from aiogram import Bot
@@ -105,6 +106,16 @@ def best_effort(what: str) -> Iterator[None]:
         _log.info("%s: %s", what, reason_of(error))
 
 
+def taken(error: ClientDecodeError) -> Mapping[str, Any] | None:
+    """What Telegram made of a call that it carried out and told of in words that this client does not know yet.
+
+    ``None`` for an answer that is not Telegram's.
+    """
+    said = error.data
+    result = said.get("result") if isinstance(said, Mapping) and said.get("ok") is True else None
+    return result if isinstance(result, Mapping) else None
+
+
 def diagnose(error: Exception) -> Trouble:
     """Say why messages cannot be taken in."""
     match error:
@@ -145,4 +156,6 @@ def _may_pass(error: Exception) -> bool:
     """Whether a call that failed so may succeed when it is made again."""
     if isinstance(error, TelegramEntityTooLarge):
         return False
+    if isinstance(error, TelegramAPIError) and "too many requests" in error.message.lower():
+        return True  # without a word on when
     return isinstance(error, (TelegramNetworkError, TelegramServerError, ClientDecodeError))

@@ -10,12 +10,12 @@ import secrets
 from typing import Any
 
 from aiogram import Bot
-from aiogram.exceptions import TelegramBadRequest, TelegramNotFound
+from aiogram.exceptions import ClientDecodeError, TelegramBadRequest, TelegramNotFound
 
 from adapters.contract import Part, Place
 from adapters.pacing import Stopwatch, parts_of
 from adapters.pages import apart, divide
-from adapters.telegram.client import sending
+from adapters.telegram.client import reason_of, sending, taken
 from adapters.telegram.places import Address
 from adapters.telegram.rendering import LIMITS, rendered
 
@@ -60,6 +60,7 @@ class Screen:
         self._screens = screens
         self._bot = screens.bot
         self._address = address
+        self._takes_drafts = address.is_private
         self._there = {**address.target, "request_timeout": ANSWER_S}
         self._draft = secrets.randbelow(2**31 - 1) + 1
         self._message: int | None = None
@@ -74,12 +75,15 @@ class Screen:
     async def show(self, text: str) -> None:
         """Show a text as a draft, else in a message."""
         with sending():
-            if self._address.is_private and self._screens.has_drafts:
+            if self._takes_drafts and self._screens.has_drafts:
                 try:
                     await self._show_draft(text)
-                except (TelegramBadRequest, TelegramNotFound):
+                except TelegramNotFound:
                     # A server of an older Bot API.
                     self._screens.has_drafts = False
+                except TelegramBadRequest as error:
+                    _log.info("no draft is shown, but a message: %s", reason_of(error))
+                    self._takes_drafts = False
                 else:
                     return
             parts = parts_of(text, self._watch, most_output=LONGEST_MESSAGE, most_answer=LONGEST_ANSWER)
@@ -100,7 +104,7 @@ class Screen:
     async def _show_message(self, parts: list[Part]) -> None:
         said = _said(parts, Part("\n…"))
         if self._message is None:
-            self._message = (await self._bot.send_message(disable_notification=True, **said, **self._there)).message_id
+            self._message = await self._post(said)
             return
         try:
             await self._bot.edit_message_text(
@@ -109,6 +113,14 @@ class Screen:
         except TelegramBadRequest as error:
             # That it is the same already is as good; a message that somebody deleted is not sent again.
             _log.debug("progress was not edited: %s", error.message)
+
+    async def _post(self, said: dict[str, Any]) -> int | None:
+        try:
+            return (await self._bot.send_message(disable_notification=True, **said, **self._there)).message_id
+        except ClientDecodeError as error:
+            if (message := taken(error)) is None:
+                raise
+            return int(message["message_id"])
 
 
 def _said(parts: list[Part], *end: Part) -> dict[str, Any]:

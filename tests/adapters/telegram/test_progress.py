@@ -84,6 +84,35 @@ async def test_a_server_without_drafts_gets_a_message(api, connect):
     assert len(api.refused("sendMessageDraft")) == 1
 
 
+async def test_one_chats_refused_draft_costs_no_other_chat_its_drafts(api, connect):
+    ben = Place("telegram", "43")
+    api.world.private(api.world.person(43, "Ben"))
+    async with connect() as far:
+        api.fail("sendMessageDraft", 400, "Bad Request: can't parse entities: something new")
+        await far.adapter.progress(PRIVATE, "one")
+        await api.until(lambda: api.world.texts(42) == ["one\n…"])
+        await far.adapter.progress(ben, "two")
+        await api.until(lambda: 43 in api.world.drafts)
+        await far.adapter.progress(PRIVATE, "")
+        await far.adapter.progress(PRIVATE, "three")
+        await api.until(lambda: api.world.drafts.get(42, {}).get("text") == "three")
+
+    assert len(api.refused("sendMessageDraft")) == 1
+
+
+async def test_progress_whose_message_telegram_tells_of_in_new_words_is_still_one_message(api, connect):
+    async with connect() as far:
+        api.world.chats[-100]["type"] = {"of": "a later version"}
+        await far.adapter.progress(GROUP, "one")
+        await api.until(lambda: api.world.texts(-100) == ["one\n…"])
+        await far.adapter.progress(GROUP, "two")
+        await api.until(lambda: api.world.texts(-100) == ["two\n…"])
+        await far.adapter.progress(GROUP, "")
+        await api.until(lambda: api.world.texts(-100) == [])
+
+    assert len(api.called("sendMessage")) == 1
+
+
 async def test_what_ends_within_a_moment_shows_no_message(api, connect):
     async with connect() as far:
         await far.adapter.progress(GROUP, "quick")
