@@ -1,6 +1,7 @@
 """Turns a reply into the messages that a platform takes, in the order in which they are sent, nothing left out.
 
-What goes with a reply and cannot be sent is said in it: a file that is too large, a button that stands for nothing yet.
+What goes with a reply and cannot be sent is said in it: a file that is too large or is refused, a button that stands
+for nothing yet.
 A reply that becomes several messages may fail at one of them; the next attempt goes on there.
 """
 
@@ -8,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from adapters.contract import Attachment, Button, Outbound, Part, Place, Style
+from adapters.contract import Attachment, Button, Outbound, Part, Place, SendFailed, Style
 from adapters.pages import Page, Room, apart, divide, plain, shorten, valid
 
 MOST_PAGES = 4
@@ -16,6 +17,9 @@ MOST_PAGES = 4
 
 REMARK = 100
 """What the words take up that lead from the beginning of a reply to its file."""
+
+LONGEST_REASON = 300
+"""Characters of a platform's word on why it refuses a file."""
 
 FILLER = (Part("⋯"),)
 """What a message says that is there for its buttons."""
@@ -69,12 +73,26 @@ class Deliveries:
     async def deliver(
         self, message: Outbound, pieces: Sequence[Piece], send: Callable[[int, Piece], Awaitable[None]]
     ) -> None:
-        """Send each piece, with its number, after the one before has arrived; not those that the last attempt sent."""
+        """Send each piece, with its number, after the one before has arrived; not those that the last attempt sent.
+
+        ``send`` raises `SendFailed`. A file that is refused for good does not take along what is said with it.
+
+        Raises:
+            SendFailed: a piece has not arrived.
+        """
         begun, sent = self._begun.get(message.place, (None, 0))
         for number in range(sent if begun == message else 0, len(pieces)):
             self._begun[message.place] = (message, number)
-            await send(number, pieces[number])
+            await self._send(number, pieces[number], send)
         self._begun.pop(message.place, None)
+
+    async def _send(self, number: int, piece: Piece, send: Callable[[int, Piece], Awaitable[None]]) -> None:
+        try:
+            await send(number, piece)
+        except SendFailed as error:
+            if piece.file is None or error.retry_after_s is not None:
+                raise
+            await send(number, _without_file(piece, piece.file, error.reason))
 
 
 def file_name(name: str) -> str:
@@ -94,6 +112,13 @@ def _fault(file: Attachment, limits: Limits) -> str:
     if len(file.content) > limits.file_bytes:
         return f"{file.name} is too large for {limits.platform} ({len(file.content) // 1024 // 1024} MB)."
     return ""
+
+
+def _without_file(piece: Piece, file: Attachment, reason: str) -> Piece:
+    """What is sent instead of a file that was refused."""
+    border = (Part("\n"),) if piece.parts else ()
+    remark = Part(f"⚠ {file_name(file.name)} could not be sent: {reason[:LONGEST_REASON]}")
+    return replace(piece, parts=(*piece.parts, *border, remark), file=None)
 
 
 def _as_file(parts: Sequence[Part]) -> Attachment:

@@ -2,7 +2,7 @@
 
 A chat is ``CHAT`` or, for a topic, ``CHAT/TOPIC``; a group's id is negative. An event is ``BOT:UPDATE:MESSAGE``: an
 update keeps its id when it is delivered again, another bot's updates may have the same ids, and a reply needs the
-message.
+message. A button is ``TOKEN`` or ``TOKEN/TOPIC``: of a message that is some days old Telegram tells the chat alone.
 """
 
 from dataclasses import dataclass
@@ -45,6 +45,17 @@ class Address:
 def event_id(bot: int, update: int, message: int | None) -> str:
     """Name an event."""
     return f"{bot}:{update}:{message or ''}"
+
+
+def button_data(token: str, topic: int | None) -> str:
+    """What Telegram keeps of a button, at most 64 bytes."""
+    return token if topic is None else f"{token}/{topic}"
+
+
+def read_button(data: str) -> tuple[str, int | None]:
+    """Read what `button_data` made: the token, and the topic that the button stands in."""
+    token, _, topic = data.partition("/")
+    return token, int(topic) if topic.isdecimal() else None
 
 
 def message_of(event: str | None) -> int | None:

@@ -1,10 +1,12 @@
 """Long polling: an update is confirmed, by the next question's offset, only after it has been handed on.
 
 Chats do not wait for each other: while one is still busy handing on, for a large file, Telegram is asked again from the
-oldest unconfirmed update on, and what is known already is passed over.
+oldest unconfirmed update on, and what is known already is passed over. The files of an album, each an update of its
+own, are handed on as one message once a question brings no more of them.
 """
 
 import logging
+from dataclasses import dataclass, field
 from functools import partial
 
 import anyio
@@ -12,9 +14,10 @@ from aiogram import Bot
 from aiogram.methods import TelegramMethod
 from anyio.abc import TaskGroup
 
+from adapters.contract import Place
 from adapters.lanes import Lanes
 from adapters.link import Link
-from adapters.telegram.reading import TAKEN_IN, Event, Raw, Read, Take
+from adapters.telegram.reading import TAKEN_IN, Event, Raw, Read, Take, together
 
 LONG_POLL_S = 25
 ANSWER_S = 15
@@ -22,6 +25,9 @@ ANSWER_S = 15
 
 BUSY_S = 1.0
 """How long handing on may take before Telegram is asked again beside it."""
+
+ALBUM_S = 0.3
+"""How long after the first files of an album Telegram is asked for more of them."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +63,15 @@ async def poll(bot: Bot, read: Read, take: Take, link: Link) -> None:
             await intake.settle()
 
 
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """What is handed on as one message: an update or, once it is ``whole``, all those of an album."""
+
+    parts: dict[int, Event]
+    grew: bool = True
+    whole: anyio.Event = field(default_factory=anyio.Event)
+
+
 class _Intake:
     """The updates that are known, and those of them that are still being handed on: in order within a chat."""
 
@@ -68,6 +83,7 @@ class _Intake:
         self._next: int | None = None
         self._known: set[int] = set()
         self._open: set[int] = set()
+        self._albums: dict[tuple[Place, str], _Entry] = {}
         self._idle = anyio.Event()
 
     @property
@@ -90,26 +106,47 @@ class _Intake:
         event = self._read(update)
         if event is not None:
             self._open.add(number)
-            self._tasks.start_soon(self._hand_on, number, event)
+            self._enter(number, event)
+
+    def _enter(self, number: int, event: Event) -> None:
+        entry = _Entry({number: event})
+        if event.album is None:
+            entry.whole.set()
+        else:
+            begun = self._albums.setdefault((event.inbound.place, event.album), entry)
+            if begun is not entry:
+                begun.parts[number], begun.grew = event, True
+                return
+        self._tasks.start_soon(self._hand_on, entry)
 
     async def settle(self) -> None:
         """Wait until everything is handed on, at most a moment, and forget what cannot come again."""
-        if self._open:
+        for key, album in [*self._albums.items()]:
+            if not album.grew:
+                del self._albums[key]
+                album.whole.set()
+            album.grew = False
+        if self._albums:
+            await anyio.sleep(ALBUM_S)
+        elif self._open:
             self._idle = anyio.Event()
             with anyio.move_on_after(BUSY_S):
                 await self._idle.wait()
         oldest = self.offset or 0
         self._known = {number for number in self._known if number >= oldest}
 
-    async def _hand_on(self, number: int, event: Event) -> None:
+    async def _hand_on(self, entry: _Entry) -> None:
+        first = next(iter(entry.parts.values()))
         try:
-            async with self._lanes.turn(event.inbound.place):
-                await self._take(event)
+            async with self._lanes.turn(first.inbound.place):
+                await entry.whole.wait()
+                await self._take(together([*entry.parts.values()]))
         except Exception:  # noqa: BLE001 - whatever kept it from being stored may pass
             # Still open, so never confirmed; no longer known, so taken when it comes again, and in its order.
             _log.exception("an update was not taken in, and is asked for again")
-            self._known.discard(number)
+            self._known -= entry.parts.keys()
+            self._albums = {key: album for key, album in self._albums.items() if album is not entry}
             return
-        self._open.remove(number)
+        self._open -= entry.parts.keys()
         if not self._open:
             self._idle.set()

@@ -6,8 +6,9 @@ pinned messages, stickers. That a group has become a supergroup, and with that h
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from mimetypes import guess_extension
@@ -33,10 +34,16 @@ from aiohttp import ClientError
 
 from adapters.contract import Inbound, Offered, SendFailed
 from adapters.telegram.client import SEND_AGAIN_S, sending
-from adapters.telegram.places import Address, event_id
+from adapters.telegram.places import Address, event_id, read_button
 
 TAKEN_IN = ["message", "edited_message", "callback_query", "stopped_message_generation"]
 """The kinds of updates that Telegram is asked for."""
+
+MOST_ALBUMS = 100
+"""Albums that are remembered to be meant for the bot: only one of their messages says so."""
+
+BEGIN, BEGUN = "/start", "/help"
+"""What Telegram's own Start button says, perhaps with a word of whoever made a link to it, and what it means here."""
 
 _log = logging.getLogger(__name__)
 _COMMAND = re.compile(r"\s*(?P<command>/[A-Za-z0-9_]+)(?:@(?P<bot>[A-Za-z0-9_]+))?(?=\s|\Z)")
@@ -44,10 +51,23 @@ _COMMAND = re.compile(r"\s*(?P<command>/[A-Za-z0-9_]+)(?:@(?P<bot>[A-Za-z0-9_]+)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A message, or a press of a button, whose ``query`` has to be answered."""
+    """A message, or a press of a button, whose ``query`` has to be answered.
+
+    Files that a person sends together are messages of one ``album``; one of them has the words.
+    """
 
     inbound: Inbound
     query: str | None = None
+    album: str | None = None
+
+
+def together(parts: Sequence[Event]) -> Event:
+    """Make one message of those of an album, under the name of the first."""
+    every = [part.inbound for part in parts]
+    text = "\n".join(inbound.text for inbound in every if inbound.text)
+    offered = tuple(file for inbound in every for file in inbound.offered)
+    addressed = any(inbound.addressed for inbound in every)
+    return replace(parts[0], inbound=replace(every[0], text=text, offered=offered, addressed=addressed))
 
 
 Raw = dict[str, Any]
@@ -64,6 +84,7 @@ class Reader:
         self._bot = bot
         self._me = me
         self._name = (me.username or "").casefold()
+        self._addressed_albums: deque[str] = deque(maxlen=MOST_ALBUMS)
 
     def read(self, raw: Raw) -> Event | None:
         """Understand an update; ``None`` for one that is nothing to hand on, or that nobody understands."""
@@ -94,8 +115,9 @@ class Reader:
         message = query.message
         if message is None or not query.data:
             return None  # a button of a message that was sent on behalf of a person; this bot makes none
-        address = Address(message.chat.id, _topic(message))
-        inbound = self._inbound(update, message.message_id, address, query.from_user.id, "", pressed=query.data)
+        token, topic = read_button(query.data)
+        address = Address(message.chat.id, _topic(message) if isinstance(message, Message) else topic)
+        inbound = self._inbound(update, message.message_id, address, query.from_user.id, "", pressed=token)
         return Event(inbound, query.id)
 
     def _moved(self, update: int, message: Message, old: int, new: int) -> Event:
@@ -115,10 +137,16 @@ class Reader:
             if command["bot"] and command["bot"].casefold() != self._name:
                 return None
             text = command["command"] + text[command.end() :]
+            if command["command"].casefold() == BEGIN:
+                text = BEGUN
         address = Address(message.chat.id, _topic(message))
         addressed = address.is_private or bool(command) or named or self._answers_bot(message)
+        album = None if edited else message.media_group_id
+        if album is not None and addressed:
+            self._addressed_albums.append(album)
+        addressed = addressed or album in self._addressed_albums
         more = {"addressed": addressed, "edited": edited, "offered": offered}
-        return Event(self._inbound(update, message.message_id, address, user, text, **more))
+        return Event(self._inbound(update, message.message_id, address, user, text, **more), album=album)
 
     def _inbound(
         self, update: int, message: int | None, address: Address, user: int, text: str, **more: Any
@@ -172,9 +200,9 @@ class Reader:
         return content.getvalue()
 
 
-def _topic(message: object) -> int | None:
+def _topic(message: Message) -> int | None:
     """The topic that a message lies in; elsewhere a thread is only a chain of replies."""
-    return message.message_thread_id if isinstance(message, Message) and message.is_topic_message else None
+    return message.message_thread_id if message.is_topic_message else None
 
 
 def _speaker(message: Message) -> int | None:

@@ -9,6 +9,7 @@ from aiogram.utils.formatting import Bold, Code, ExpandableBlockQuote, Pre, Text
 from adapters.contract import Button, Part, Style
 from adapters.pages import Page, Room
 from adapters.replies import Limits
+from adapters.telegram.places import button_data
 
 
 def units(part: Part) -> int:
@@ -39,13 +40,13 @@ def rendered(page: Page) -> tuple[str, list[MessageEntity]]:
     return Text(*map(_marked, page)).render()
 
 
-def keyboard(buttons: tuple[Button, ...]) -> InlineKeyboardMarkup | None:
+def keyboard(buttons: tuple[Button, ...], topic: int | None = None) -> InlineKeyboardMarkup | None:
     """The buttons in rows."""
     if not buttons:
         return None
     rows: list[list[InlineKeyboardButton]] = []
     for button in buttons:
-        key = InlineKeyboardButton(text=button.label, callback_data=button.token)
+        key = InlineKeyboardButton(text=button.label, callback_data=button_data(button.token, topic))
         taken = sum(len(other.text) for other in rows[-1]) if rows else ROW_CHARACTERS
         if taken + len(button.label) > ROW_CHARACTERS:
             rows.append([])

@@ -7,18 +7,19 @@ from functools import partial
 from typing import Any
 
 from aiogram import Bot
-from aiogram.exceptions import TelegramBadRequest, TelegramMigrateToChat
+from aiogram.exceptions import ClientDecodeError, TelegramBadRequest, TelegramMigrateToChat
 from aiogram.types import BufferedInputFile, EphemeralMessageParameters, LinkPreviewOptions, ReplyParameters
 
 from adapters.contract import Outbound, Part, Reception
+from adapters.pages import Room, plain, shorten
 from adapters.replies import Deliveries, Piece, compose, file_name
-from adapters.telegram.client import REFUSALS, best_effort, reason_of, sending
+from adapters.telegram.client import REFUSALS, best_effort, reason_of, sending, taken
 from adapters.telegram.places import Address, message_of
 from adapters.telegram.reading import Event
-from adapters.telegram.rendering import LIMITS, keyboard, rendered
+from adapters.telegram.rendering import LIMITS, keyboard, rendered, units
 
-LONGEST_ANSWER = 200
-"""Characters that an answer to a press may have."""
+ANSWER = Room(200, units)
+"""How much an answer to a press may say."""
 
 _BARE = LinkPreviewOptions(is_disabled=True)
 """No preview of a page: many a file's name looks like a host's."""
@@ -42,9 +43,8 @@ class Sender:
         address = Address.of(message.place)
         # In a private chat it is plain what a reply is about.
         answered = None if address.is_private else message_of(message.reply_to)
-        with sending():
-            send = partial(self._send_marked, address, answered)
-            await self._deliveries.deliver(message, compose(message, LIMITS), send)
+        send = partial(self._send_piece, address, answered)
+        await self._deliveries.deliver(message, compose(message, LIMITS), send)
 
     async def react(self, event: Event, reception: Reception) -> None:
         """Show what became of a message or a press at once; best effort, for the person can ask again.
@@ -53,10 +53,11 @@ class Sender:
         """
         told = ""
         if event.query is not None:
-            told = reception.notice or ""
-            told = told if len(told) <= LONGEST_ANSWER else told[: LONGEST_ANSWER - 1] + "…"
+            words = _cut(reception.notice or "")
+            # One that waited for the gateway to start, or for its turn, is too old to be answered.
             with best_effort("a press was not answered"):
-                await self._bot.answer_callback_query(event.query, told or None, show_alert=bool(told))
+                await self._bot.answer_callback_query(event.query, words or None, show_alert=bool(words))
+                told = words
         if reception.spent:
             chat, message = Address.of(event.inbound.place).chat, message_of(event.inbound.event_id)
             with best_effort("buttons were not taken away"):
@@ -78,13 +79,21 @@ class Sender:
                 return
             await self._send(address, piece, answered)
 
-    async def _send_marked(self, address: Address, answered: int | None, number: int, piece: Piece) -> None:
+    async def _send_piece(self, address: Address, answered: int | None, number: int, piece: Piece) -> None:
+        with sending():
+            try:
+                await self._send_marked(address, piece, answered if number == 0 else None)
+            except ClientDecodeError as error:
+                if taken(error) is None:
+                    raise
+                _log.warning("Telegram's word on what was sent is not understood: %s", type(error.original).__name__)
+
+    async def _send_marked(self, address: Address, piece: Piece, answered: int | None) -> None:
         """Send one message; without its markup where that is refused, and to where a group has moved."""
-        answered = answered if number == 0 else None
         try:
             await self._send(address, piece, answered)
         except TelegramMigrateToChat as error:
-            await self._send(replace(address, chat=error.migrate_to_chat_id), piece)
+            await self._send_marked(replace(address, chat=error.migrate_to_chat_id), piece, None)
         except TelegramBadRequest as error:
             if "entit" not in error.message.lower():
                 raise
@@ -97,7 +106,7 @@ class Sender:
         """Send one message; ``more`` are further parameters of the call."""
         text, entities = rendered(piece.parts)
         marks = None if plain else entities or None
-        more |= {**address.target, "reply_markup": keyboard(piece.buttons)}
+        more |= {**address.target, "reply_markup": keyboard(piece.buttons, address.topic)}
         if answered is not None:
             # It may have been deleted meanwhile.
             more["reply_parameters"] = ReplyParameters(message_id=answered, allow_sending_without_reply=True)
@@ -106,3 +115,11 @@ class Sender:
         else:
             document = BufferedInputFile(piece.file.content, file_name(piece.file.name))
             await self._bot.send_document(document=document, caption=text or None, caption_entities=marks, **more)
+
+
+def _cut(notice: str) -> str:
+    """As much of a notice as an answer to a press may say."""
+    whole = Part(notice)
+    if units(whole) <= ANSWER.longest:
+        return notice
+    return plain(shorten((whole,), replace(ANSWER, longest=ANSWER.longest - 1))) + "…"

@@ -1,7 +1,7 @@
 """The webhook: Telegram delivers each update to an address, which a reverse proxy leads here.
 
 An update is answered with 200 only after it has been handed on. Telegram delivers what was not, again, and a chat's
-updates one after another.
+updates one after another: so the files of an album cannot wait for each other here, and are messages of their own.
 """
 
 import hmac

@@ -238,6 +238,10 @@ def test_what_cannot_be_a_token_is_known_before_telegram_is_asked(token):
         ("/rollback 1 src/@TakebackBot.txt", "/rollback 1 src/@TakebackBot.txt"),
         ("/etc/hosts@home looks odd", "/etc/hosts@home looks odd"),
         ("@TakebackBot is you", "@TakebackBot is you"),
+        ("/start", "/help"),
+        ("/start@takebackbot", "/help"),
+        ("/start from-a-link", "/help"),
+        ("/started", "/started"),
     ],
 )
 async def test_the_bots_name_is_taken_out_of_a_command(api, connect, ann, said, heard):
@@ -368,6 +372,51 @@ async def test_files_are_offered_and_fetched_only_when_they_are_wanted(api, conn
         (f"photo-{photo['message_id']}.jpg", 13),
     ]
     assert contents == [b"print()\n", b"the large one"]
+
+
+async def test_the_files_of_an_album_are_one_message_that_is_confirmed_as_one(api, connect, ann, ben, impatient):
+    group = api.world.group(-100)
+    tried = []
+
+    async def full_at_first(inbound: Inbound) -> Reception:
+        tried.append(inbound.text)
+        if tried in (["one"], ["one", "one", "compare these"]):
+            raise OSError("disk full")
+        return Reception()
+
+    async with connect() as far:
+        far.answer = full_at_first
+        api.world.say(ann, "one", chat=group)
+        for number in range(2):
+            name = f"{number}.txt"
+            words = "" if number else "compare these @TakebackBot"
+            api.world.send_file(ann, name, name.encode(), words, chat=group, media_group_id="77")
+            api.world.send_file(ben, name, b"", "", chat=group, media_group_id="88")
+        polls = len(api.called("getUpdates"))
+        await api.until(lambda: len(api.called("getUpdates")) > polls)
+        # What is late by a question still belongs to it.
+        api.world.send_file(ann, "2.txt", b"2.txt", chat=group, media_group_id="77")
+        api.world.say(ann, "after it", chat=group)
+        await far.heard(4)
+        await api.until(lambda: not api.world.updates)
+        album, other = (next(one for one in far.received if one.user == user and one.offered) for user in ("42", "43"))
+        contents = [await file.fetch() for file in album.offered]
+
+    assert tried == ["one", "one", "compare these", "compare these", "", "after it"]
+    assert [file.name for file in album.offered] == ["0.txt", "1.txt", "2.txt"]
+    assert contents == [b"0.txt", b"1.txt", b"2.txt"]
+    assert (album.addressed, other.addressed, len(other.offered)) == (True, False, 2)
+
+
+async def test_an_edited_caption_of_an_album_is_an_edit_like_any_other(api, connect, ann):
+    async with connect() as far:
+        first = api.world.send_file(ann, "a.txt", b"a", "look", media_group_id="77")
+        api.world.send_file(ann, "b.txt", b"b", media_group_id="77")
+        await far.heard()
+        api.world.edit(first, "look again")
+        await far.heard(2)
+
+    assert [(len(inbound.offered), inbound.edited) for inbound in far.received] == [(2, False), (1, True)]
 
 
 async def test_a_file_that_cannot_be_fetched_says_why_without_the_token(api, connect, ann):

@@ -3,8 +3,10 @@
 import pytest
 
 from adapters.contract import Attachment, Button, Inbound, Part, Place, Reception, SendFailed, Style
-from tests.adapters.telegram.bot_api import TOKEN
+from tests.adapters.telegram.bot_api import TOKEN, Fault
+from tests.adapters.telegram.parameters import Refusal, bad
 
+LONG = "0123456789" * 21
 MANY_LINES = "".join(f"+line {number} of a long diff\n" for number in range(5_000))
 
 
@@ -127,6 +129,37 @@ async def test_refused_markup_goes_as_plain_text_once(api, connect, ann):
     assert api.world.texts(42) == ["see code"]
 
 
+@pytest.mark.parametrize(
+    "files",
+    [(Attachment("a.diff", b"+x\n"),), (Attachment("a.diff", b"+x\n"), Attachment("b.diff", b"+y\n"))],
+    ids=["with its words", "by itself"],
+)
+async def test_a_refused_file_takes_no_words_along(api, connect, ann, files):
+    api.world.group(-100)
+    async with connect() as far:
+        api.fail("sendDocument", 400, "Bad Request: not enough rights to send documents to the chat", times=len(files))
+        await far.send(-100, "1 file, ", Part("+1/-0", Style.CODE), files=files)
+
+    said = "\n".join(api.world.texts(-100))
+    for file in files:
+        assert f"⚠ {file.name} could not be sent: Bad Request: not enough rights to send documents to the chat" in said
+    assert said.startswith("1 file, +1/-0\n⚠ ")
+    assert api.called("sendMessage")[0]["entities"] == [{"type": "code", "offset": 8, "length": 5}]
+
+
+async def test_what_telegram_took_is_not_sent_again_when_its_word_on_it_is_not_understood(api, connect, ann):
+    strange = {"paid_media": {"star_count": 1, "paid_media": [{"type": "of a later version"}]}}
+    asked = {**api.world.say(ann, "look"), **strange}
+    api.world.messages[42, asked["message_id"]] = asked
+    async with connect() as far:
+        (inbound,) = await far.heard()
+        api.world.group(-100)
+        api.world.messages[-100, asked["message_id"]] = {**asked, "chat": api.world.chats[-100]}
+        await far.send(-100, "done", reply_to=inbound.event_id)
+
+    assert api.world.texts(-100) == ["done"]
+
+
 async def test_text_that_is_no_text_arrives_as_something(api, connect, ann):
     async with connect() as far:
         await far.send(42, "half \ud83d of a pair, NUL \0, \ud83d\ude00\r\n")
@@ -187,6 +220,7 @@ async def test_the_next_attempt_goes_on_where_the_last_one_stopped(api, connect,
         ((403, "Forbidden: bot was kicked from the group chat"), "Forbidden: bot was kicked from the group chat", None),
         ((400, "Bad Request: TOPIC_CLOSED"), "Bad Request: TOPIC_CLOSED", None),
         ((413, "Request Entity Too Large"), "Request Entity Too Large", None),
+        ((429, "Too Many Requests"), "Too Many Requests", 5.0),
     ],
 )
 async def test_a_failure_says_whether_it_is_of_use_to_try_again(api, connect, ann, fault, reason, retry_after_s):
@@ -216,8 +250,12 @@ async def test_a_group_that_moved_is_followed(api, connect, ann):
     api.world.moved[-5] = -1005
     async with connect() as far:
         await far.send(-5, "found you")
+        moved = Refusal(400, "Bad Request: group chat was upgraded to a supergroup chat", migrate_to_chat_id=-1005)
+        for refusal in (moved, bad("can't parse entities: something new")):
+            api.faults.append(Fault("sendMessage", refusal))
+        await far.send(-5, "and ", Part("here", Style.CODE))
 
-    assert api.world.texts(-1005) == ["found you"]
+    assert api.world.texts(-1005) == ["found you", "and here"]
 
 
 async def test_replies_are_sent_before_and_after_messages_are_taken_in(api, connect, ann):
@@ -263,20 +301,51 @@ async def test_a_press_in_a_topic_belongs_to_it(api, connect, ann):
     assert (inbound.place.chat, inbound.circles, inbound.private) == ("-200/7", ("-200",), False)
 
 
-async def test_a_notice_on_a_press_is_an_alert_for_that_person(api, connect, ann):
+async def test_a_press_on_a_message_that_telegram_tells_no_more_of_belongs_to_its_topic(api, connect, ann):
+    api.world.group(-200, topics=(7,))
+    async with connect() as far:
+        buttons = (Button("Diff", "/diff", "0123456789abcdef0123456789abcdef"),)
+        await far.send("-200/7", "list", buttons=buttons)
+        await far.send("-200", "general", buttons=buttons)
+        for message in (*api.world.shown(-200, 7), *api.world.shown(-200)):
+            # As Telegram tells of one that is some days old.
+            old = {"chat": message["chat"], "message_id": message["message_id"], "date": 0}
+            api.world.press(ann, "Diff", message, told=old)
+        there, general = await far.heard(2)
+
+    assert (there.place.chat, general.place.chat) == ("-200/7", "-200")
+    assert there.pressed == general.pressed == buttons[0].token
+
+
+async def test_a_press_that_is_too_old_to_be_answered_is_answered_by_a_message(api, connect, ann):
     async def refuse(inbound: Inbound) -> Reception:
-        return Reception(notice="This list is stale. " * (1 if inbound.pressed == "short" else 20))
+        return Reception(notice="This list is stale.")
 
     async with connect() as far:
         far.answer = refuse
-        await far.send(42, "list", buttons=(Button("One", "/x", "short"), Button("Two", "/y", "long")))
-        short = api.world.press(ann, "One")
-        long = api.world.press(ann, "Two")
+        await far.send(42, "list", buttons=(Button("One", "/x", "t1"),))
+        api.fail("answerCallbackQuery", 400, "Bad Request: query is too old and response timeout expired")
+        api.world.press(ann, "One")
         await api.until(lambda: len(api.world.shown(42)) == 2)
 
+    assert api.world.texts(42) == ["list", "This list is stale."]
+
+
+async def test_a_notice_on_a_press_is_an_alert_for_that_person(api, connect, ann):
+    async def refuse(inbound: Inbound) -> Reception:
+        return Reception(notice={"short": "This list is stale. ", "long": LONG, "wide": "😀" * 101}[inbound.pressed])
+
+    async with connect() as far:
+        far.answer = refuse
+        labels = {"short": "One", "long": "Two", "wide": "Three"}
+        await far.send(42, "list", buttons=tuple(Button(label, "/x", token) for token, label in labels.items()))
+        short, long, wide = (api.world.press(ann, label) for label in labels.values())
+        await api.until(lambda: len(api.world.shown(42)) == 3)
+
     assert api.world.answers[short] == {"text": "This list is stale. ", "show_alert": True}
-    assert len(api.world.answers[long]["text"]) == 200
-    assert api.world.texts(42) == ["list", "This list is stale. " * 20]
+    assert api.world.answers[long]["text"] == LONG[:199] + "…"
+    assert api.world.answers[wide]["text"] == "😀" * 99 + "…"
+    assert api.world.texts(42) == ["list", LONG, "😀" * 101]
 
 
 @pytest.mark.parametrize("has_ephemeral", [True, False])

@@ -38,6 +38,17 @@ async def test_updates_are_delivered_with_the_secret(api, connect, webhook):
     ]
 
 
+async def test_the_files_of_an_album_are_all_meant_for_the_bot(api, connect, webhook):
+    ann, group = api.world.person(42, "Ann"), api.world.group(-100)
+    async with connect(webhook=webhook) as far:
+        api.world.send_file(ann, "a.txt", b"a", "@TakebackBot look", chat=group, media_group_id="77")
+        api.world.send_file(ann, "b.txt", b"b", chat=group, media_group_id="77")
+        api.world.send_file(ann, "c.txt", b"c", chat=group, media_group_id="78")
+        await far.heard(3)
+
+    assert [inbound.addressed for inbound in far.received] == [True, True, False]
+
+
 async def test_what_was_not_received_is_delivered_again(api, connect, webhook):
     seen = []
 

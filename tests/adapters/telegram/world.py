@@ -90,8 +90,13 @@ class World:
         self.files[file_id] = content
         return {"file_id": file_id, "file_unique_id": f"u{file_id}", "file_size": len(content)}
 
-    def press(self, person: dict[str, Any], label: str, message: Message | None = None) -> str:
-        """Let a person press a button, of the newest message that has one so called; its query's id."""
+    def press(
+        self, person: dict[str, Any], label: str, message: Message | None = None, *, told: Message | None = None
+    ) -> str:
+        """Let a person press a button, of the newest message that has one so called; its query's id.
+
+        ``told`` is what is told of that message, where it is not all.
+        """
         messages = [message] if message is not None else reversed(self.messages.values())
         found, data = next(
             (message, button["callback_data"])
@@ -102,7 +107,7 @@ class World:
         )
         query = f"query{next(self._numbers)}"
         self.queries[query] = found
-        event = {"id": query, "from": person, "message": found, "chat_instance": "1", "data": data}
+        event = {"id": query, "from": person, "message": told or found, "chat_instance": "1", "data": data}
         self.happen("callback_query", event, who=person, text=f"[{label}]")
         return query
 
