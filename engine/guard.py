@@ -7,7 +7,6 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from engine.changes import NO_WRITES, compare_rows, only_at, without_others, written_as_planned
@@ -28,7 +27,16 @@ from engine.checkpoints.history import (
 from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
 from engine.checkpoints.source import is_secret_name
-from engine.checkpoints.unreached import NO_REASONS, new_gaps, out_of_reach, uncaptured_before, vanished
+from engine.checkpoints.unreached import (
+    LOST,
+    NO_REASONS,
+    lost_before,
+    lost_note,
+    new_gaps,
+    out_of_reach,
+    uncaptured_before,
+    vanished,
+)
 from engine.errors import EngineError, GitFailed
 from engine.host.files import Tree
 from engine.host.leftovers import remove_leftovers
@@ -64,6 +72,7 @@ _MOST_NAMED_PATHS = 400
 class Before:
     """The state before a tool: its capture, the checkpoint that covers it so far, what to say, how long that took.
 
+    ``gaps`` are to be said too, unless what is missing there turns out to have gone with the tool, which says more.
     ``number`` is the ledger's last record then, ``running`` where the tool is noted to be under way. ``anew`` says that
     the tool may change anything, so that everything is looked at.
     """
@@ -76,6 +85,7 @@ class Before:
     number: int = 0
     running: str = ""
     anew: bool = False
+    gaps: tuple[Gap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +187,17 @@ class Guard:
         held = list_held(self._store, workspace)
         notes += self._say_damage(workspace)
         found = covering(held, captured, call.turn)
+        gaps = _newly_named(captured, named) if checkpoint else ()
         if found is None and checkpoint:
             found = self._take(workspace, captured, Purpose(CheckpointKind.TURN, reason, call.turn), held)
-            notes += captured.notes + gap_notes(captured.gaps)
-        elif checkpoint:
-            notes += gap_notes(_newly_named(captured, named))
+            notes += captured.notes
+            gaps = captured.gaps
         note = RunningNote(
             call.turn, reason, os.getpid(), INSTANCE, captured.commit, writes, captured.gaps, captured.excluded
         )
         running = write_running(self._store.layout, workspace, note)
         number = self._store.ledger(workspace).number
-        return Before(captured, found, reason, notes, number=number, running=running, anew=anew)
+        return Before(captured, found, reason, notes, number=number, running=running, anew=anew, gaps=gaps)
 
     def after(self, call: ToolCall, before: Before, named: Sequence[str], *, only_named: bool = False) -> After:
         """Capture the state after a tool and note what it changed; ``only_named`` says that it touched nothing else."""
@@ -202,7 +212,7 @@ class Guard:
             self._unsettled.add(before.running)
             note = f"what this changed could not be noted, so it counts as edited by hand: {error}"
             taken = before.checkpoint.checkpoint if before.checkpoint else None
-            after = After(checkpoint=taken, notes=(*before.notes, note))
+            after = After(checkpoint=taken, notes=(*before.notes, *gap_notes(before.gaps), note))
         return replace(after, took_s=before.took_s + time.monotonic() - began)
 
     def _after(
@@ -217,17 +227,21 @@ class Guard:
         if only_named:
             changes = only_at(changes, named)
         changes = without_others(changes, self._store.ledger(workspace).put_after(before.number))
-        notes = before.notes
+        notes, gaps = before.notes, before.gaps
         found = before.checkpoint
         gone = vanished(workspace, state, captured)
         changed = bool(changes or gone) or out_of_reach(state, captured)
         if changed and found is None:
             held = list_held(self._store, workspace)
             found = self._take(workspace, state, Purpose(CheckpointKind.TURN, before.reason, call.turn), held)
-            notes += state.notes + gap_notes(state.gaps)
+            notes, gaps = notes + state.notes, state.gaps
+        missed = {gap.path for gap in gone}
+        notes += gap_notes(gap for gap in gaps if gap.path not in missed)
         notes += gap_notes(new_gaps(state, captured))
         notes += gap_notes(gone)
-        stats = self._note(workspace, call.turn, found, changes, captured, uncaptured_before(state, changes))
+        uncaptured = uncaptured_before(state, changes)
+        stats, lost = self._note(workspace, call.turn, found, changes, captured, uncaptured)
+        notes += lost_note(lost)
         clear_running(before.running)
         return After(changes, found.checkpoint if found and changed else _taken(before), stats, notes)
 
@@ -239,17 +253,22 @@ class Guard:
         changes: Sequence[Change],
         captured: Captured,
         uncaptured: Mapping[str, str] = NO_REASONS,
-    ) -> ChangeStats | None:
-        """Write down what a tool changed; return what its turn changed so far."""
+    ) -> tuple[ChangeStats | None, tuple[str, ...]]:
+        """Write down what a tool changed; return what its turn changed so far, and of which paths the state is lost."""
         if not changes:
-            return None
+            return None, ()
         ledger = self._store.ledger(workspace)
         stats = None
+        lost: tuple[str, ...] = ()
         if found is not None:
             keep_after(self._store, workspace, found.checkpoint.sequence, captured)
-            earlier = {path for write in ledger.writes_of([turn.turn]) for path in write.changes}
-            with suppress(GitFailed):  # counted for the list alone; a content that is lost must not cost the record
-                stats = self._stats(found.tree, captured.tree, earlier | {change.path for change in changes})
+            before = {change.path: change.before for change in changes}
+            for write in reversed(ledger.writes_of([turn.turn])):
+                before |= write.before
+            try:  # which reads what stood there; a content that is lost must not cost the record
+                stats = self._stats(found.tree, captured.tree, set(before))
+            except GitFailed:
+                lost = lost_before(self._store.git, before)
         record = WriteRecord(
             ledger.number + 1,
             turn.chat,
@@ -260,7 +279,7 @@ class Guard:
             {change.path: change.after for change in changes},
             stats,
             {change.path: change.before for change in changes},
-            dict(uncaptured),
+            {**uncaptured, **dict.fromkeys(lost, LOST)},
         )
         try:
             append_record(self._store.layout.ledger(workspace.hash), record)
@@ -268,7 +287,7 @@ class Guard:
             if found is not None and not ledger.knows_checkpoint(found.checkpoint.id):
                 drop_after(self._store, workspace, found.checkpoint.sequence)  # what is not noted did not happen
             raise
-        return stats
+        return stats, lost
 
     def _stats(self, old: str, new: str, paths: set[str]) -> ChangeStats:
         selection = sorted(paths) if len(paths) <= _MOST_NAMED_PATHS else []
@@ -305,14 +324,16 @@ class Guard:
             found = self._take(workspace, state, Purpose(CheckpointKind.TURN, running.reason, running.turn), held)
         if not self._store.ledger(workspace).knows_checkpoint(found.checkpoint.id):
             drop_after(self._store, workspace, found.checkpoint.sequence)  # the end came before what it names was noted
+        lost: tuple[str, ...] = ()
         if rows and running.writes:
             with Tree.open(workspace.root) as files:
                 remove_leftovers(files, running.writes)
             captured = self.capture(workspace, running.writes)
             changes = compare_rows(rows, captured.rows, captured.gaps, captured.differing(rows))
-            self._note(workspace, running.turn, found, written_as_planned(changes, running.writes), captured)
+            changes = written_as_planned(changes, running.writes)
+            lost = lost_note(self._note(workspace, running.turn, found, changes, captured)[1])
         why = "the service ended during a tool" if not is_alive(running) else "what a tool changed was not noted"
-        return (f"{why}; the state {running.reason} is checkpoint {found.checkpoint.id[:8]}",)
+        return (f"{why}; the state {running.reason} is checkpoint {found.checkpoint.id[:8]}", *lost)
 
     def capture(self, workspace: Workspace, named: Iterable[str] = (), *, anew: bool = False) -> Captured:
         """Capture a workspace and note what was named and could not be captured. The caller holds ``store.use``."""

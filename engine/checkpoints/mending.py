@@ -7,7 +7,6 @@ workspace; content that is no longer there cannot be, and the capture no longer 
 """
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 
 from engine.checkpoints.manifest import MODES_PATH, git_mode
@@ -18,7 +17,7 @@ from engine.host.git import Git
 from engine.host.paths import PathUnsafe
 from engine.model import EntryKind, Workspace
 from engine.store.index import Index
-from engine.store.loose import read_loose
+from engine.store.loose import is_sound_file
 from engine.store.object_files import ObjectFiles, find_broken_packs, oid_of
 from engine.store.opened import Store
 from engine.store.reader import ObjectReader
@@ -62,7 +61,7 @@ class Proof:
     def _are_lost(self, oids: Iterable[str]) -> bool:
         """Whether the store seems not to have objects any more; a gc moves them into packs."""
         wanted = frozenset(oids)
-        found = {oid for oid in wanted if _is_sound_file(self._store.git.git_dir, oid)}
+        found = {oid for oid in wanted if is_sound_file(self._store.git.git_dir, oid)}
         return bool(wanted - found - find_known(self._store.git, wanted - found, loose=False))
 
     def succeeded(self) -> None:
@@ -77,12 +76,6 @@ def note_written(store: Store, workspace: Workspace) -> None:
     known = store.remembered(workspace)
     if known.proved:
         known.files = known.files.with_new(store.git.git_dir)
-
-
-def _is_sound_file(git_dir: str, oid: str) -> bool:
-    with suppress(OSError):
-        return read_loose(git_dir, oid) is not None
-    return False
 
 
 def without_lost(store: Store, base: Index, broken_packs: Iterable[str] = ()) -> Index:

@@ -1,14 +1,22 @@
 """What a tool did beyond the reach of captures: what none held before it, and what none can hold after it."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.source import is_made_anew
-from engine.model import Change, EntryKind, Gap, GapReason, Workspace
+from engine.errors import GitFailed
+from engine.host.git import Git
+from engine.host.paths import display
+from engine.model import Change, Entry, EntryKind, Gap, GapReason, Workspace
+from engine.store.soundness import find_unsound
 
 NO_REASONS: Mapping[str, str] = MappingProxyType({})
+LOST = "lost by the store"
+"""Why no capture holds what stood somewhere, although one did."""
+
+_NAMES_SHOWN = 3
 _GONE = "and gone now"
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 
@@ -61,3 +69,22 @@ def uncaptured_before(before: Captured, changes: Iterable[Change]) -> dict[str, 
         if path:
             found[change.path] = gaps.get(path, GapReason.EXCLUDED.value)
     return found
+
+
+def lost_before(git: Git, before: Mapping[str, Entry | None]) -> tuple[str, ...]:
+    """Return which of these paths held what the store cannot give back; none where git cannot be asked."""
+    held = {path: entry.oid for path, entry in before.items() if entry is not None and entry.kind in _CONTENT_KINDS}
+    try:
+        lost = find_unsound(git, (oid for oid in held.values() if oid is not None))
+    except GitFailed:
+        return ()
+    return tuple(sorted(path for path, oid in held.items() if oid in lost))
+
+
+def lost_note(paths: Sequence[str]) -> tuple[str, ...]:
+    """Say which paths held what the store lost, three names."""
+    if not paths:
+        return ()
+    more = f" (+{len(paths) - _NAMES_SHOWN})" if len(paths) > _NAMES_SHOWN else ""
+    names = ", ".join(map(display, paths[:_NAMES_SHOWN]))
+    return (f"the store has lost the content of {names}{more} as it was before: it cannot be taken back",)

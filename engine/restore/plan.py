@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.checkpoints.manifest import covers, iter_parents
+from engine.checkpoints.unreached import LOST
 from engine.host.paths import display
 from engine.model import EFFECTIVE, Action, Entry, EntryKind, Gap, PlanItem
 from engine.store.ledger import Ledger, LedgerEntry
 
 _MOVE_AWAY = "; move it away first, then restore it again"
+_LOST = "the store has lost what it held then"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Facts:
     ``occupied`` are paths where something stands that was not captured, ``written_since`` those that tools changed
     after the checkpoint, ``standing`` all that is captured now. ``shared`` says what to do where not everything that
     changed since is to go, also at paths that are as the checkpoint holds them. ``uncaptured`` says where tools changed
-    what no capture holds, and why none does; ``named`` are paths that a person named exactly.
+    what no capture holds, and why none does; ``named`` are paths that a person named exactly, ``lost`` those whose
+    content in the checkpoint the store cannot give back.
     """
 
     sequence: int
@@ -49,6 +52,7 @@ class Facts:
     shared: Mapping[str, PlanItem]
     uncaptured: Mapping[str, str]
     named: frozenset[str]
+    lost: frozenset[str] = frozenset()
 
 
 def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem, ...]:
@@ -91,6 +95,8 @@ class _GapLookup:
     def why(self, difference: Difference) -> str | None:
         """Return why a path is left alone because it is not captured, ``None`` if it is."""
         path, named = difference.path, difference.path in self._facts.named
+        if path in self._facts.lost:
+            return _LOST
         now = self.now_at(path)
         if now is not None:
             return f"{now}{_MOVE_AWAY}" if named and difference.target is not None else now
@@ -98,6 +104,8 @@ class _GapLookup:
         if at_target is not None:
             return None if named and self._holds_older(difference) else at_target
         if path in self._facts.uncaptured and not named:
+            if self._facts.uncaptured[path] == LOST:
+                return _LOST
             return f"{self._facts.uncaptured[path]} before it was changed; name it to restore it"
         return None
 

@@ -40,7 +40,7 @@ from engine.restore.differences import below_directories, find_differences, read
 from engine.restore.judgement import Judged, judge
 from engine.restore.plan import Facts, classify, is_full, ledger_after
 from engine.restore.reports import decode_report, dropped, encode_report, make_report
-from engine.restore.safety import holds_what_goes, name_merged, prove_contents, require_contents
+from engine.restore.safety import find_lost, holds_what_goes, name_merged, prove_contents
 from engine.restore.scope import Request, claim_of, find_passed, scope_of
 from engine.restore.selection import (
     Selection,
@@ -129,7 +129,7 @@ class Restores:
         feed = None if self._feed is None else self._feed.of(workspace)
         forced = self._store.ledger(workspace).present()
         captured = capture(self._store, workspace, self._own(), forced, feed=feed, anew=anew)
-        items, known = self._items(workspace, request, target, captured, selection, reader)
+        items, known = self._items(workspace, request, target, captured, selection, reader, thorough=anew)
         ledger = self._store.ledger(workspace)
         plan = RestorePlan(
             workspace,
@@ -170,6 +170,8 @@ class Restores:
         captured: Captured,
         selection: Selection | None,
         reader: ObjectReader,
+        *,
+        thorough: bool,
     ) -> tuple[tuple[PlanItem, ...], Mapping[str, LedgerEntry]]:
         ledger = self._store.ledger(workspace)
         differences = find_differences(self._store, workspace, target, captured, reader)
@@ -185,6 +187,7 @@ class Restores:
         with self._open_tree(workspace) as tree:
             absent = (d.path for d in (*differences, *passed) if d.now is None)
             occupied = frozenset(path for path in absent if tree.signature(path) is not None)
+        wanted = {d.path: d.target for d in differences if scope is None or d.path in scope}
         facts = Facts(
             target.checkpoint.sequence,
             ledger.entries,
@@ -200,6 +203,7 @@ class Restores:
             judged.items,
             ledger.uncaptured_after(target.ledger_number),
             selection.named if selection is not None else frozenset(),
+            find_lost(reader, wanted, thorough=thorough),
         )
         return classify(differences, facts), judged.known
 
@@ -229,7 +233,6 @@ class Restores:
         )
         if not plan.effective:
             return make_report(plan.target, None, journal, Outcome(), resumed=False)
-        require_contents(self._store.git, plan)
         safety = self._safety(planned, turn, replaced_head, reader)
         journal = replace(journal, safety=safety.checkpoint.id)
         name_merged(self._store.git, plan)

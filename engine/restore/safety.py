@@ -16,23 +16,33 @@ from engine.host.files import Tree
 from engine.host.git import Git
 from engine.host.paths import display
 from engine.model import Action, Entry, EntryKind, RestorePlan
-from engine.store.loose import has_loose
+from engine.store.loose import is_sound_file
 from engine.store.objects import CommitContent, missing_objects, open_writer
 from engine.store.reader import ObjectReader
 from engine.store.refs import merged_ref
+from engine.store.soundness import find_known, find_unsound
 from engine.store.trees import find_entries
 
+_CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 
-def require_contents(git: Git, plan: RestorePlan) -> None:
-    """Refuse a restore of contents that the store does not hold.
+
+def find_lost(reader: ObjectReader, targets: Mapping[str, Entry | None], *, thorough: bool) -> frozenset[str]:
+    """Return those paths whose contents the store cannot give back; of packs only that they have them is seen.
+
+    With ``thorough`` git is asked for what lies in packs, otherwise their indexes are.
 
     Raises:
-        StoreDamaged: it lacks some.
+        GitFailed: git could not be asked.
     """
-    wanted = {i.target.oid for i in plan.effective if i.target is not None and i.target.oid is not None}
-    missing = missing_objects(git, (oid for oid in wanted if not has_loose(git.git_dir, oid)))
-    if missing:
-        raise StoreDamaged(f"checkpoint {plan.target.id[:8]} lacks {len(missing)} of the files it should hold")
+    git = reader.git
+    entries = {path: entry for path, entry in targets.items() if entry is not None and entry.kind in _CONTENT_KINDS}
+    contents = {path: entry.oid for path, entry in entries.items() if entry.oid is not None}
+    doubted = {oid for oid in contents.values() if not is_sound_file(git.git_dir, oid)}
+    packed = find_known(git, doubted, loose=False)
+    if thorough:
+        packed -= frozenset(missing_objects(git, packed))
+    lost = find_unsound(git, doubted - packed, reader)
+    return frozenset(path for path, oid in contents.items() if oid in lost)
 
 
 def holds_what_goes(reader: ObjectReader, plan: RestorePlan, captured: Captured) -> bool:

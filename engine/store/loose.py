@@ -62,15 +62,12 @@ def _unpack(packed: bytes, oid: str) -> LooseObject | None:
     return LooseObject(kind.decode("ascii"), content)
 
 
-def has_loose(git_dir: str, oid: str) -> bool:
-    """Whether an object has a file of its own that begins as one does; what follows is not looked at."""
+def is_sound_file(git_dir: str, oid: str) -> bool:
+    """Whether an object has a file of its own from which it can be had; of a large one that is not known."""
     try:
-        with open(object_path(git_dir, oid), "rb") as stream:
-            head = zlib.decompressobj().decompress(stream.read(_LONGEST_HEADER_BYTES), _LONGEST_HEADER_BYTES)
-    except (OSError, zlib.error):
+        return read_loose(git_dir, oid) is not None
+    except OSError:
         return False
-    kind, _space, size = head.partition(b"\0")[0].partition(b" ")
-    return kind in (b"blob", b"tree", b"commit", b"tag") and size.isdigit()
 
 
 def write_loose(git_dir: str, kind: str, content: bytes) -> str:

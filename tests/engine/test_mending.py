@@ -9,8 +9,9 @@ import pytest
 
 from engine.checkpoints.manifest import MODES_PATH
 from engine.checkpoints.reading import blob_oid
+from engine.model import Action, PathNote
 from engine.store.refs import base_ref
-from tests.engine.lab import Lab, snapshot
+from tests.engine.lab import Lab, actions, snapshot
 
 SPOILED: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _whole: b"",
@@ -275,3 +276,46 @@ def test_object_that_was_only_touched_costs_no_proof_of_everything(tmp_path: Pat
     lab.write("warm", "2\n")
 
     assert "ls-tree" not in calls
+
+
+@pytest.mark.parametrize("how", ["rm -f", "truncate -s 0", "cp --remove-destination script"])
+def test_content_that_goes_during_the_command_that_removes_it_is_said_and_costs_nothing_else(
+    warm: Lab, how: str, tmp_path: Path
+) -> None:
+    path = object_path(warm, blob_oid(PRECIOUS.encode()))
+    (tmp_path / "script").write_text(f"cd {tmp_path}; {how} {path}; cd {warm.root}; rm -r p d; echo new > warm")
+
+    result = warm.run(f"sh {tmp_path}/script")
+    report = warm.undo_turn(warm.turn, warm.checkpoints()[0])
+
+    assert result.notes == ("the store has lost the content of p as it was before: it cannot be taken back",)
+    assert [change.path for change in result.changes] == ["d", "d/other", "p", "warm"]
+    assert report.complete
+    assert report.not_captured == (PathNote("p", "the store has lost what it held then"),)
+    assert (warm.read("d/other"), warm.read("warm")) == ("another one\n", "2\n")
+    assert not warm.exists("p")
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_restore_names_a_content_that_is_lost_and_brings_back_the_rest(warm: Lab, *, everything: bool) -> None:
+    warm.run("rm -r p d")
+    before = snapshot(warm.root)
+    object_path(warm, blob_oid(PRECIOUS.encode())).unlink()
+
+    plan = warm.plan(everything=everything)
+    report = warm.engine.apply_restore(plan)
+
+    assert actions(plan)["p"] is Action.NOT_CAPTURED
+    assert report.not_captured == (PathNote("p", "the store has lost what it held then"),)
+    assert report.replanned == ()
+    assert warm.read("d/other") == "another one\n"
+    warm.undo_restore(report)
+    assert snapshot(warm.root) == before
+
+
+def test_uncaptured_directory_that_a_command_removes_is_named_once(lab: Lab) -> None:
+    lab.edit("build/out", "x\n")
+
+    result = lab.run("rm -r build")
+
+    assert result.notes == ("not captured (excluded): build (and gone now)",)

@@ -14,7 +14,7 @@ from engine.errors import (
     StoreDamaged,
     UnknownCheckpoint,
 )
-from engine.model import Action, CheckpointKind, GapReason, Limits
+from engine.model import Action, CheckpointKind, GapReason, Limits, PathNote
 from engine.store.refs import checkpoint_ref
 from tests.engine.lab import Lab, actions, paths, remove, snapshot
 
@@ -120,7 +120,7 @@ def test_deleted_store_is_an_error_not_an_absent_file(lab: Lab) -> None:
     assert lab.read("a.py") == "two\n"
 
 
-def test_missing_object_refuses_the_restore(lab: Lab) -> None:
+def test_object_that_goes_missing_after_the_plan_costs_its_own_file_alone(lab: Lab) -> None:
     lab.edit("a.py", "one\n")
     lab.edit("b.py", "bee\n")
     lab.run("echo two > a.py; rm b.py")
@@ -132,9 +132,12 @@ def test_missing_object_refuses_the_restore(lab: Lab) -> None:
                 os.unlink(os.path.join(directory, name))
     before = snapshot(lab.root)
 
-    with pytest.raises(StoreDamaged):
-        lab.engine.apply_restore(plan)
+    report = lab.engine.apply_restore(plan)
 
+    assert report.not_captured == (PathNote("b.py", "the store has lost what it held then"),)
+    assert report.replanned == ("b.py",)
+    assert lab.read("a.py") == "one\n"
+    lab.undo_restore(report)
     assert snapshot(lab.root) == before
 
 
