@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,7 +24,9 @@ from gateway.agents.direct import DirectAgent
 from gateway.agents.model.agent import KIND, ModelAgent
 from gateway.commands.menu import menu
 from gateway.commands.table import COMMANDS
+from gateway.config import Agent as AgentSettings
 from gateway.config import ConfigInvalid, Configuration, Problem, Settings
+from gateway.config.agent import DEFAULT_LABEL
 from gateway.config.providers import problem_of
 from gateway.config.settings import MIB
 from gateway.config.settings import Slack as SlackSettings
@@ -91,16 +94,33 @@ def make_agents(configuration: Configuration) -> dict[str, Agent]:
         DirectAgent.kind: DirectAgent(),
         ModelAgent.kind: ModelAgent(settings.agent, configuration.model_keys, secrets=secrets),
     }
-    wanted = [settings.agent, *(settings.agent_of(name) for name in settings.workspaces)]
-    missing = sorted({agent.kind for agent in wanted} - set(agents))
-    choices = {choice.model: choice for agent in wanted if agent.kind == KIND for choice in agent.choices().values()}
-    found = [
-        *(f"agent.kind {kind} is not part of this version; it has: {', '.join(agents)}" for kind in missing),
-        *(f"agent.model: {problem}" for problem in map(problem_of, choices.values()) if problem is not None),
-    ]
-    if found:
-        raise ConfigInvalid([Problem(configuration.home.config, what) for what in found])
+    problems: dict[str, Problem] = {}
+    for section, agent in settings.agents().items():
+        for problem in _problems(configuration, section, agent, agents):
+            problems.setdefault(problem.what, problem)
+    if problems:
+        raise ConfigInvalid([*problems.values()])
     return agents
+
+
+def _problems(
+    configuration: Configuration, section: tuple[str, ...], settings: AgentSettings, agents: Collection[str]
+) -> Iterator[Problem]:
+    """Find what this version does not have of what an agent's section asks for, and where it asks for that."""
+    if settings.kind not in agents:
+        what = f"agent.kind {settings.kind} is not part of this version; it has: {', '.join(agents)}"
+        yield Problem(configuration.place(_written(configuration, section, ("kind",))), what)
+    for choice in settings.choices().values() if settings.kind == KIND else ():
+        problem = problem_of(choice)
+        if problem is not None:
+            key = ("model",) if choice.label == DEFAULT_LABEL else ("models", choice.label, "model")
+            yield Problem(configuration.place(_written(configuration, section, key)), f"agent.model: {problem}")
+
+
+def _written(configuration: Configuration, section: tuple[str, ...], key: tuple[str, ...]) -> tuple[str, ...]:
+    """The key itself where it was written in a workspace's section, else that of the common one."""
+    here = (*section, *key)
+    return here if here in configuration.places else ("agent", *key)
 
 
 def console_service(configuration: Configuration, wishes: ConsoleWishes) -> Service:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from gateway.config.values import Address, Amount, Count, Section
+from gateway.config.values import Address, Amount, Count, KeyWrong, Section
 
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What a configured model may be called; a colon would make it a provider's model."""
@@ -79,7 +79,7 @@ class NamedModel(Section):
     @model_validator(mode="after")
     def _model_is_of_a_provider(self) -> Self:
         if PROVIDER_MARK not in self.model:
-            raise ValueError("needs the key model as provider:name, for example openai:gpt-5-mini")
+            raise KeyWrong("needs the key model as provider:name, for example openai:gpt-5-mini", "model")
         return self
 
 
@@ -130,7 +130,7 @@ class Agent(Section):
     @model_validator(mode="after")
     def _model_is_named(self) -> Self:
         if self.kind == "model" and not self.model:
-            raise ValueError("needs the key model when its kind is model")
+            raise KeyWrong("needs the key model when its kind is model", "kind")
         return self
 
     def over(self, common: "Agent") -> "Agent":

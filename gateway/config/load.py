@@ -12,6 +12,7 @@ from gateway.config import keys, providers, yaml_file
 from gateway.config.keys import Key, Shape
 from gateway.config.problems import ConfigInvalid, Problem
 from gateway.config.settings import Settings
+from gateway.config.values import KeyWrong
 from gateway.config.yaml_file import Source
 from gateway.home import Home
 
@@ -48,7 +49,7 @@ class Configuration:
 
     ``search_path`` is where programs are looked for; ``command_environment`` is what agents' commands see,
     ``client_environment`` what the programs see by which other places are reached. ``model_keys`` are the keys in the
-    usual variables of model providers, by variable.
+    usual variables of model providers, by variable. ``places`` are where keys were written.
     """
 
     settings: Settings
@@ -59,6 +60,11 @@ class Configuration:
     client_environment: dict[str, str]
     model_keys: Mapping[str, SecretStr] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    places: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+
+    def place(self, path: tuple[str, ...]) -> str:
+        """Where a key was written, or the nearest section above it: a variable, or the file and a line of it."""
+        return _place(path, (Source({}, dict(self.places)),), self.home)
 
     def secrets(self) -> list[str]:
         """Every secret value, for whoever has to keep them out of what is written."""
@@ -87,6 +93,7 @@ def load_configuration(
         client_environment=environment_source.client_environment(environment),
         model_keys=providers.keys_in(environment),
         warnings=tuple(warnings),
+        places={**file.places, **variables.places},
     )
 
 
@@ -160,10 +167,16 @@ def _checked(tree: dict[str, Any], sources: tuple[Source, ...], home: Home) -> S
     except ValidationError as invalid:
         raise ConfigInvalid(
             [
-                Problem(_place(_key_of(error["loc"]), sources, home), _finding(error))
+                Problem(_place(_key_at(error), sources, home), _finding(error))
                 for error in invalid.errors(include_url=False)
             ]
         ) from None
+
+
+def _key_at(error: Any) -> tuple[str, ...]:
+    """The key that is wrong by one pydantic error: a section may say which one of its own."""
+    wrong = error.get("ctx", {}).get("error")
+    return (*_key_of(error["loc"]), *(wrong.key if isinstance(wrong, KeyWrong) else ()))
 
 
 def _key_of(location: tuple[int | str, ...]) -> tuple[str, ...]:

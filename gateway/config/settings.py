@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 from engine.model import Limits
 from gateway.config.agent import Agent
 from gateway.config.backend import Backend
-from gateway.config.values import AbsolutePath, Address, Amount, Count, Interval, Port, Section, number
+from gateway.config.values import AbsolutePath, Address, Amount, Count, Interval, KeyWrong, Port, Section, number
 
 MIB = 1024 * 1024
 WORKSPACE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -132,7 +132,7 @@ class Telegram(Section):
     @model_validator(mode="after")
     def _mode_has_its_address(self) -> Self:
         if self.mode == "webhook" and self.webhook_url is None:
-            raise ValueError("needs the key webhook_url when its mode is webhook")
+            raise KeyWrong("needs the key webhook_url when its mode is webhook", "mode")
         return self
 
 
@@ -165,9 +165,9 @@ class Slack(Section):
     @model_validator(mode="after")
     def _mode_has_its_secret(self) -> Self:
         if self.mode == "socket" and self.app_token is None:
-            raise ValueError("needs the key app_token when its mode is socket")
+            raise KeyWrong("needs the key app_token when its mode is socket", "mode")
         if self.mode == "http" and self.signing_secret is None:
-            raise ValueError("needs the key signing_secret when its mode is http")
+            raise KeyWrong("needs the key signing_secret when its mode is http", "mode")
         return self
 
 
@@ -197,9 +197,9 @@ class Http(Section):
         try:
             loopback = self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
         except ValueError:
-            raise ValueError("has a host that is no IP address; use 127.0.0.1") from None
+            raise KeyWrong("has a host that is no IP address; use 127.0.0.1", "host") from None
         if not (loopback or self.public):
-            raise ValueError("has a host that other machines can reach; allow that with public: true")
+            raise KeyWrong("has a host that other machines can reach; allow that with public: true", "host")
         return self
 
 
@@ -241,22 +241,26 @@ class Settings(Section):
     def _default_is_known(self) -> Self:
         if self.default_workspace is not None and self.default_workspace not in self.workspaces:
             known = ", ".join(sorted(self.workspaces)) or "none"
-            raise ValueError(
-                f"default_workspace is {self.default_workspace!r}, which is none of the workspaces ({known})"
+            raise KeyWrong(
+                f"default_workspace is {self.default_workspace!r}, which is none of the workspaces ({known})",
+                "default_workspace",
             )
         return self
 
     @model_validator(mode="after")
     def _models_are_known(self) -> Self:
-        sections = {"agent": self.agent} | {
-            f"workspaces.{name}.agent": self.agent_of(name)
+        for section, agent in self.agents().items():
+            if problem := agent.problem():
+                raise KeyWrong(f"{'.'.join(section)} {problem}", *section, "model")
+        return self
+
+    def agents(self) -> dict[tuple[str, ...], Agent]:
+        """Every agent that is configured, by the section that says so."""
+        return {("agent",): self.agent} | {
+            ("workspaces", name, "agent"): self.agent_of(name)
             for name, workspace in self.workspaces.items()
             if workspace.agent is not None
         }
-        for place, agent in sections.items():
-            if problem := agent.problem():
-                raise ValueError(f"{place} {problem}")
-        return self
 
     def with_workspace(self, name: str, path: str) -> Self:
         """The same settings with one more workspace; one of that name stays as it is."""

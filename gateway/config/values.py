@@ -10,6 +10,14 @@ LARGEST_NUMBER = 1_000_000_000
 """Far beyond any sense, and small enough that no product of it overflows."""
 
 
+class KeyWrong(ValueError):
+    """A section's finding about one key of it, or further below: named by where that key was written."""
+
+    def __init__(self, what: str, *key: str) -> None:
+        self.key = key
+        super().__init__(what)
+
+
 def number(value: object) -> object:
     """Refuse ``true`` where a number is meant; Python would count it as 1."""
     if isinstance(value, bool):

@@ -181,7 +181,7 @@ def test_a_variable_beside_its_file_form_is_refused(home, tmp_path):
         ("agent: {kind: model}", "{file}:1: agent needs the key model when its kind is model"),
         (
             "default_workspace: app",
-            "{file}: default_workspace is 'app', which is none of the workspaces (none)",
+            "{file}:1: default_workspace is 'app', which is none of the workspaces (none)",
         ),
         (
             "workspaces: {app: {path: code}}",
@@ -247,6 +247,18 @@ def test_a_mistake_in_the_file_is_said_with_its_place(home, text, wanted):
             "TAKEBACK_TELEGRAM__ALLOW: must be JSON, because it sets more than one value",
         ),
         ({"TAKEBACK_WORKSPACES": "[]"}, "TAKEBACK_WORKSPACES: must be a JSON object"),
+        (
+            {"TAKEBACK_AGENT__KIND": "model", "TAKEBACK_AGENT__MODEL": "gpt"},
+            (
+                "TAKEBACK_AGENT__MODEL: agent has a model that is none of agent.models (none are configured); "
+                "a provider's own is written provider:name, for example openai:gpt-5"
+            ),
+        ),
+        (
+            {"TAKEBACK_DEFAULT_WORKSPACE": "app"},
+            "TAKEBACK_DEFAULT_WORKSPACE: default_workspace is 'app', which is none of the workspaces (none)",
+        ),
+        ({"TAKEBACK_HTTP__HOST": "x"}, "TAKEBACK_HTTP__HOST: http has a host that is no IP address; use 127.0.0.1"),
         (
             {"TAKEBACK_AGENT__MODEL_FILE": "/nonexistent"},
             "TAKEBACK_AGENT__MODEL_FILE: /nonexistent cannot be read: No such file or directory",

@@ -105,12 +105,31 @@ def test_a_usual_key_goes_to_its_provider_and_to_no_other_address(provider: str)
     ],
 )
 def test_a_model_that_cannot_be_is_refused_at_the_start(tmp_path: Path, text: str, wanted: str) -> None:
-    configuration = load_configuration(
-        Home(str(tmp_path)), {"TAKEBACK_AGENT__KIND": "model", "TAKEBACK_AGENT__MODEL": text}
-    )
+    error = refused(Home(str(tmp_path)), {"TAKEBACK_AGENT__KIND": "model", "TAKEBACK_AGENT__MODEL": text})
 
-    with pytest.raises(ConfigInvalid, match=wanted):
-        make_agents(configuration)
+    assert str(error).startswith(f"TAKEBACK_AGENT__MODEL: agent.model: {wanted}")
+
+
+def test_a_wrong_model_is_named_by_the_variable_or_the_line_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "agent:\n  kind: model\n  model: openal:a\n"
+        "workspaces:\n  slow:\n    path: /x\n    agent: {model: 'opanai:b'}\n"
+        "  fast: {path: /y, agent: {kind: model, model: 'openal:c'}}\n"
+    )
+    file = tmp_path / "config.yaml"
+
+    found = {
+        variable: [problem.where for problem in refused(Home(str(tmp_path)), variables).problems]
+        for variable, variables in {"none": {}, "one": {"TAKEBACK_AGENT__MODEL": "openal:c"}}.items()
+    }
+
+    assert found == {"none": [f"{file}:3", f"{file}:7"], "one": ["TAKEBACK_AGENT__MODEL", f"{file}:7"]}
+
+
+def refused(home: Home, variables: dict[str, str]) -> ConfigInvalid:
+    with pytest.raises(ConfigInvalid) as caught:
+        make_agents(load_configuration(home, variables))
+    return caught.value
 
 
 @pytest.mark.parametrize(("provider", "extra"), [("openai", "openai"), ("ollama", "openai"), ("google", "google")])
