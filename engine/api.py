@@ -46,6 +46,7 @@ from engine.model import (
 from engine.restore.restores import OwnDirectories, Restores
 from engine.restore.scope import Request
 from engine.store.claims import Claims
+from engine.store.journal import running_paths
 from engine.store.layout import Layout, workspace_hash
 from engine.store.opened import Store
 from engine.toolbox import Toolbox
@@ -235,6 +236,13 @@ class Engine:
         kind = CheckpointKind.MANUAL if turn is None else CheckpointKind.TURN
         taken, created, notes = self._guard.take_checkpoint(workspace, Purpose(kind, reason, turn), paths)
         return CheckpointResult(taken, created, notes)
+
+    def settle(self, workspace: Workspace) -> tuple[str, ...]:
+        """Make checkpoints of the states before tools whose end was not noted, and return what to say of it."""
+        if not running_paths(self._store.layout, workspace):
+            return ()
+        with self._store.use(workspace, "what a tool left"):
+            return self._guard.settle(workspace)
 
     def begin_session(self, workspace: Workspace, session: str) -> None:
         """Record the workspace as it is as the baseline of a session; the first call counts.

@@ -217,6 +217,10 @@ class Offload:
             lambda: self._engine.apply_restore(plan, turn=turn, replaced_head=replaced_head),
         )
 
+    async def settle(self, workspace: Workspace) -> tuple[str, ...]:
+        """Account for tools whose end was not noted."""
+        return await self._write(workspace, lambda: self._engine.settle(workspace))
+
     async def resume_restores(self, workspace: Workspace) -> list[RestoreReport]:
         """Finish restores that a crash cut off."""
         return await self._write(workspace, lambda: self._engine.resume_restores(workspace))

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 from adapters.contract import Part
-from engine.errors import UnknownCheckpoint
-from engine.model import Workspace
+from engine.errors import EngineError, UnknownCheckpoint
+from engine.model import RestoreReport, Workspace
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import BadUsage, Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
 from gateway.commands.failures import container_reason
@@ -21,10 +21,10 @@ _QUOTED_CHARACTERS = 60
 _NO_CHECKPOINT = "it has no checkpoint, and its files are as they are"
 _PRUNED = "its checkpoint was dropped since (there is a limit on how many are kept), so its files are as they are"
 _GOES_ON = "Takeback was ended after it had taken back the last turn, and has started again. Its message runs now."
-_CUT_OFF = (
-    "The turn was cut off, so what it had changed by then counts as edited by hand: "
-    "/rollback diff {id} shows it, /rollback {id} --all takes it back.\n"
-)
+_CUT_OFF = "The turn was cut off, so what it had changed by then counts as edited by hand"
+_NOT_NOTED = "What the turn changed could not be noted, so it counts as edited by hand"
+_NOTHING_NOTED = "Nothing is noted of what the turn changed, so all that changed since counts as edited by hand"
+_BY_HAND = "{why}: /rollback diff {id} shows it, /rollback {id} --all takes it back.\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +91,27 @@ async def take_back(context: CommandContext, turn_id: int | None, *, retry: bool
     move = Move(RestoreKind.UNDO, turn.parent_id, retries=turn.id if retry else None)
     if context.container is not None:
         return await _conversation_only(context, turn, move, container_reason(context.container))
-    cut_off = turn.checkpoint_id is None and turn.state is TurnState.INTERRUPTED and context.guarded
-    if turn.checkpoint_id is None and not cut_off:
-        return await _conversation_only(context, turn, move, _NO_CHECKPOINT)
-    workspace = await guarded_workspace(context)
-    checkpoint_id = turn.checkpoint_id or await _find_checkpoint(context, workspace, turn)
+    checkpoint_id = turn.checkpoint_id or await _find_checkpoint(context, turn)
     if checkpoint_id is None:
         return await _conversation_only(context, turn, move, _NO_CHECKPOINT)
+    workspace = await guarded_workspace(context)
     try:
         return await _files_too(context, workspace, turn, move, checkpoint_id)
     except UnknownCheckpoint:
         return await _conversation_only(context, turn, move, _PRUNED)
 
 
-async def _find_checkpoint(context: CommandContext, workspace: Workspace, turn: Turn) -> str | None:
-    """Find the checkpoint of a turn whose end, with the link to it, was never stored."""
+async def _find_checkpoint(context: CommandContext, turn: Turn) -> str | None:
+    """Find the checkpoint of a turn to which the link was never stored: it was cut off, or the disk was full.
+
+    Raises:
+        EngineError: there is a state to be kept, and it could not be made a checkpoint.
+    """
+    try:
+        workspace = await guarded_workspace(context)
+    except Declined:
+        return None
+    await context.engine.settle(workspace)
     meant = turn_ref(context.session, turn.id)
     checkpoints = await context.engine.checkpoints(workspace)
     return next((checkpoint.id for checkpoint in checkpoints if checkpoint.turn == meant), None)
@@ -127,9 +133,24 @@ async def _files_too(
     done = report.complete and not moved.problem
     what = "✅ Took back the last turn" if done else "⚠ Took back only a part of the last turn"
     again = everything_command(f"/rollback {checkpoint_id[:SHORT_ID]}", report)
-    ending = "" if turn.checkpoint_id else _CUT_OFF.format(id=checkpoint_id[:SHORT_ID])
+    why = await _why_by_hand(context, workspace, turn, report)
+    ending = _BY_HAND.format(why=why, id=checkpoint_id[:SHORT_ID]) if why else ""
     reply = restored_reply(report, again, moved, opening=(Part(f"{what}: {_quoted(turn)}\n"),), ending=ending)
     return TakenBack(turn, reply, complete=done)
+
+
+async def _why_by_hand(context: CommandContext, workspace: Workspace, turn: Turn, report: RestoreReport) -> str:
+    """Say why what a turn changed may still stand there, if it may."""
+    if turn.checkpoint_id is None:
+        return _CUT_OFF if turn.state is TurnState.INTERRUPTED else _NOT_NOTED
+    named = (report.restored, report.deleted, report.merged, report.kept, report.other_chats, report.failed)
+    if any(named) or report.not_captured:
+        return ""
+    try:
+        since = await context.engine.diff(workspace, turn.checkpoint_id)
+    except EngineError:
+        return ""  # the turn is taken back; this would only have been said beside it
+    return _NOTHING_NOTED if since.stats.files else ""
 
 
 def _quoted(turn: Turn) -> str:

@@ -8,7 +8,7 @@ import pytest
 from anyio import to_thread
 
 from gateway.state.turns import TurnState, turn_ref
-from tests.gateway.commands.kit import Chat, Gateway, running_gateway, settings_for, times_of, tree_of
+from tests.gateway.commands.kit import Chat, Gateway, rename, running_gateway, settings_for, times_of, tree_of
 
 
 async def write(chat: Chat, *numbers: int) -> None:
@@ -330,6 +330,30 @@ async def test_undo_of_a_turn_that_was_cut_off_names_the_state_before_it(chat: C
     assert (app / "app.py").read_bytes() == b"half\n"
     await chat.say(f"/rollback {taken.checkpoint.id[:8]} --all")
 
+    assert (app / "app.py").read_bytes() == b"1\n"
+
+
+@pytest.mark.parametrize("opening", ["$ sh", "$ touch notes.md > app.py; sh"])
+async def test_undo_of_a_turn_that_could_not_be_noted_names_the_state_before_it(
+    home: Path, chat: Chat, app: Path, opening: str
+) -> None:
+    await write(chat, 1)
+    [ledger] = (home / "checkpoints" / "store" / "ledgers").iterdir()
+
+    script = home / "script"
+    script.write_text(f"mv {ledger} {ledger}.away; mkdir {ledger}; echo half > app.py")
+    await chat.say(f"{opening} {script}")
+    rename(ledger, "no ledger")
+    rename(ledger.with_name(f"{ledger.name}.away"), ledger.name)
+    said = await chat.say("/undo")
+
+    listed = await chat.say("/rollback")
+    short = re.search(r"/rollback ([0-9a-f]{8}) --all takes it back", said.text)
+    assert short is not None
+    assert "noted" in said.lines[-1]
+    assert f"1. {short[1][:7]}" in listed.text
+    assert (app / "app.py").read_bytes() == b"half\n"
+    await chat.say(f"/rollback {short[1]} --all")
     assert (app / "app.py").read_bytes() == b"1\n"
 
 
