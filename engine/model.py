@@ -193,13 +193,19 @@ class BackendChoice:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What every tool needs to know: where, for whom, whether checkpoints are on, and the id ``Engine.stop`` takes."""
+    """What every tool needs to know: where, for whom, whether checkpoints are on, and the id ``Engine.stop`` takes.
+
+    ``secret_files`` is whether files may be read that look like secrets. ``shown`` is how a command is named in what is
+    kept of it, where that is not the command itself.
+    """
 
     workspace: Workspace
     turn: TurnRef
     guarded: bool
     operation: str
     backend: BackendChoice = BackendChoice()
+    secret_files: bool = True
+    shown: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from engine.backends.base import Sandbox, StopSignal
 from engine.backends.held import Backends
 from engine.checkpoints.finding import Finding
 from engine.checkpoints.reading import blob_oid
+from engine.checkpoints.source import is_secret_name
 from engine.errors import ToolRefused
 from engine.guard import After, Before, Guard
 from engine.host.files import ContentChanged, Fault, Tree
@@ -33,12 +34,13 @@ from engine.model import (
     Wanted,
     Workspace,
 )
-from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths
+from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths, follow_link
 from engine.tools.files import prepare_write, read_file
 from engine.tools.filetree import FileTree
 from engine.tools.outputs import OutputFile, Outputs
 from engine.tools.patch import prepare_patch
 from engine.tools.sandbox import SandboxTree
+from engine.tools.sent import is_sent
 from engine.tools.shell import understand
 from engine.tools.terminal import describe
 
@@ -86,7 +88,10 @@ class Toolbox:
         """Return a file's text, or some lines of it."""
         try:
             with self.files(call) as tree:
-                return ToolResult(ok=True, text=read_file(tree, tree.resolve(_below(call.workspace), path), lines).text)
+                inside = tree.resolve(_below(call.workspace), path)
+                if not call.secret_files:
+                    _refuse_secret(tree, inside)
+                return ToolResult(ok=True, text=read_file(tree, inside, lines).text)
         except _MISTAKES as error:
             return _mistake("read_file", path, error)
 
@@ -181,7 +186,7 @@ class Toolbox:
                 finally:
                     after = self._guard.after(call, before, named)
         except _MISTAKES as error:
-            return _mistake("terminal", command, error)
+            return _mistake("terminal", call.shown or command, error)
         if ended.detached and before.captured is not None:
             after = replace(after, notes=(*after.notes, _LEFT))
         said = describe(ended)
@@ -192,7 +197,7 @@ class Toolbox:
         self, call: ToolCall, command: str, understood: Understanding, *, sandboxed: bool
     ) -> tuple[Before, Sequence[str]]:
         """Capture what a command can change, unless that lies in a sandbox; return also what it names."""
-        reason = f"before terminal: {' '.join(command.split())}"
+        reason = f"before terminal: {' '.join((call.shown or command).split())}"
         if sandboxed:
             return Before(None, None, reason), ()
         named = _named_files(call.workspace, understood)
@@ -276,6 +281,16 @@ class _Heard:
                 f"the output was longer than a file of it may be; the last {self._file.cut_bytes} bytes are lost",
             )
         return replace(result, notes=notes, output_file=self._file.name)
+
+
+def _refuse_secret(tree: FileTree, path: str) -> None:
+    """Refuse a file that looks like a secret, also by the name of what it leads to; not one that a person sent."""
+    target = follow_link(tree, path)
+    if is_sent(target) or not any(is_secret_name(name.rpartition("/")[2]) for name in (path, target)):
+        return
+    found = tree.signature(target)
+    if found is not None and found.is_file:
+        raise ToolRefused(display(path), "looks like a file of secrets, so it is not read: ask the person")
 
 
 def _refuse_stopped(signal: StopSignal, tool: str) -> None:

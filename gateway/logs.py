@@ -44,11 +44,11 @@ class LineFormatter(logging.Formatter):
         return hidden(line, self._secrets)
 
 
-def hidden(text: str, secrets: Iterable[str]) -> str:
+def hidden(text: str, secrets: Iterable[str], mark: str = HIDDEN) -> str:
     """A text with every known secret blotted out."""
     # The longest first, so that a secret that contains another goes as a whole.
     for secret in sorted({secret for secret in secrets if secret}, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
+        text = text.replace(secret, mark)
     return text
 
 

@@ -58,7 +58,7 @@ class SentFiles:
 
     def read(self, call: ToolCall, path: str) -> bytes | None:
         """Return what a kept file holds; ``None`` where it is not there (any more)."""
-        if not _is_kept(path):
+        if not is_sent(path):
             return None
         with suppress(PathUnsafe, OSError, ToolRefused), self._files(call) as tree:
             found = tree.signature(path)
@@ -70,13 +70,14 @@ class SentFiles:
     def remove(self, root: str, paths: Iterable[str]) -> None:
         """Remove kept files below a root of this host, those that are there; nothing else is touched."""
         with suppress(FileNotFoundError, NotADirectoryError), Tree.open(root) as tree:
-            for path in filter(_is_kept, paths):
+            for path in filter(is_sent, paths):
                 found = tree.signature(path)
                 if found is not None and found.is_file:
                     with suppress(FileNotFoundError, PathUnsafe, ContentChanged):
                         tree.remove_file(path, expected=found)
 
 
-def _is_kept(path: str) -> bool:
+def is_sent(path: str) -> bool:
+    """Whether a file that was sent would be kept at a path."""
     parts: Sequence[str] = path.split("/")
     return "/".join(parts[:-1]) == FOLDER and parts[-1] not in {"", ".", ".."}
