@@ -64,11 +64,13 @@ class BulkReader:
     Args:
         git: the store.
         tell: told how far it has come.
+        least_files: fewer are only read. Where files do not keep still, what is packed is what was read.
     """
 
-    def __init__(self, git: Git, tell: OnReading) -> None:
+    def __init__(self, git: Git, tell: OnReading, least_files: int = LEAST_FILES) -> None:
         self._git = git
         self._tell = tell
+        self._least_files = least_files
         self._pack: PackWriter | None = None
 
     def __enter__(self) -> Self:
@@ -101,7 +103,7 @@ class BulkReader:
             StorageFailed: the pack cannot be written.
         """
         total = sum(map(len, sizes.values()))
-        if total < LEAST_FILES:
+        if total < self._least_files:
             return read_files(root, sizes, limit_bytes)
         if self._pack is None:
             self._pack = PackWriter(self._git.git_dir)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from engine.checkpoints.bulk import BulkReader
+from engine.checkpoints.bulk import LEAST_FILES, BulkReader
 from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.found import Scan
 from engine.checkpoints.looking import Look
@@ -109,8 +109,10 @@ def capture(
     before = proof.prove(_trusted_base(store, workspace))
     forced = frozenset(forced)
     also = EVERYTHING if anew else Touched(frozenset(named))
-    for _attempt in range(_ATTEMPTS):
-        with BulkReader(store.git, partial(store.readings.tell, workspace)) as reader:
+    for attempt in range(_ATTEMPTS):
+        # What moved between look and writing is written as it is read the next time: one busy file costs no checkpoint.
+        least = LEAST_FILES if attempt == 0 else 1
+        with BulkReader(store.git, partial(store.readings.tell, workspace), least) as reader:
             look = Look(store, workspace, before, own, forced, feed=feed, also=also, read=reader.read)
             try:
                 scan = look.scan()

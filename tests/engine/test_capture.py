@@ -310,29 +310,37 @@ def test_file_that_moved_since_it_was_read_is_named_and_the_base_stays(
 
 
 class Restless:
-    """Changes a file before git starts with a command, for some times."""
+    """Changes something before git starts with a command, each time anew."""
 
-    def __init__(self, kit: Kit, workspace: Workspace, times: int, command: str = "fast-import") -> None:
-        self.times, self.count, self.command = times, 0, command
-        self._kit, self._workspace = kit, workspace
+    def __init__(self, change: Callable[[int], object], command: str = "fast-import") -> None:
+        self.count, self.command = 0, command
+        self._change = change
 
     def __call__(self, arguments: tuple[str, ...]) -> None:
-        if arguments[0] == self.command and self.count < self.times:
+        if arguments[0] == self.command:
             self.count += 1
-            self._kit.write(self._workspace, "a", b"restless %d\n" % self.count)
+            self._change(self.count)
 
 
-def test_files_that_move_twice_are_captured_in_the_end(kit: Kit, workspace: Workspace) -> None:
+def test_file_that_never_keeps_still_costs_no_checkpoint_and_is_held_as_it_was_read(
+    kit: Kit, workspace: Workspace
+) -> None:
     with kit.store.use(workspace, "a test"):
-        kit.fault = Restless(kit, workspace, times=2)
+        kit.fault = Restless(lambda count: kit.write(workspace, "a", b"restless %d\n" % count))
         captured = capture(kit.store, workspace, frozenset())
 
-    assert captured.rows["a"].entry.oid == blob_oid(b"restless 2\n")
+    assert captured.rows["a"].entry.oid == blob_oid(b"restless 1\n")
+    assert kit.content(captured.commit, "a") == b"restless 1\n"
 
 
-def test_files_that_never_keep_still_are_an_error_that_says_so(kit: Kit, workspace: Workspace) -> None:
+def test_links_that_never_keep_still_are_an_error_that_says_so(kit: Kit, workspace: Workspace) -> None:
+    def turn(count: int) -> None:
+        link = root_of(workspace) / "link"
+        link.unlink()
+        link.symlink_to(f"elsewhere {count}")
+
     with kit.store.use(workspace, "a test"):
-        kit.fault = Restless(kit, workspace, times=3)
+        kit.fault = Restless(turn)
         with pytest.raises(CaptureFailed, match="kept changing while they were read; try again") as caught:
             capture(kit.store, workspace, frozenset())
 
@@ -546,7 +554,7 @@ def test_file_that_moves_before_its_broken_object_is_mended_is_read_again(kit: K
     kit.write(workspace, "a", mark.encode())
 
     with kit.store.use(workspace, "a test"):
-        kit.fault = Restless(kit, workspace, times=1, command="cat-file")
+        kit.fault = Restless(lambda count: kit.write(workspace, "a", b"restless %d\n" % count), command="cat-file")
         captured = capture(kit.store, workspace, frozenset())
 
     assert kit.content(captured.commit, "a") == b"restless 1\n"
