@@ -26,7 +26,10 @@ GRACE_S = 10.0
 """How long an old connection is still listened to once Slack has asked for a new one."""
 
 STEADY_S = 10.0
-"""A connection that ended sooner was none."""
+"""A connection that ended sooner, or was to be replaced, was none."""
+
+AGAIN_S = (0.0, *DELAYS_S)
+"""How long after a connection the next is opened; the delay grows while none is steady."""
 
 _log = logging.getLogger(__name__)
 
@@ -53,15 +56,14 @@ async def connect(mode: SocketMode, client: Client, app: AsyncApp, link: Link) -
                 str(opened["url"]), heartbeat=mode.heartbeat_s, timeout=ClientWSTimeout(ws_close=1.0)
             )
 
-        delays = iter(DELAYS_S)
+        delays = iter(AGAIN_S)
         while True:
             connection = _Connection(await link.patiently(open_one), app, link)
             began = anyio.current_time()
             tasks.start_soon(connection.run)
             await connection.over.wait()
-            if connection.replaced or anyio.current_time() - began > STEADY_S:
-                delays = iter(DELAYS_S)
-                continue
+            if anyio.current_time() - began > STEADY_S:
+                delays = iter(AGAIN_S)
             delay_s = next(delays, None)
             if delay_s is None:
                 raise ConnectionFailed("Slack ends every connection at once", permanent=False)

@@ -17,7 +17,7 @@ def impatient(monkeypatch):
     from adapters.slack import socket_mode
 
     monkeypatch.setattr(link, "DELAYS_S", (0.01, 0.02))
-    monkeypatch.setattr(socket_mode, "DELAYS_S", (0.01, 0.02))
+    monkeypatch.setattr(socket_mode, "AGAIN_S", (0.01, 0.02))
 
 
 @pytest.fixture
@@ -102,6 +102,19 @@ class TestSocketMode:
         assert (far.ended.reason, far.ended.permanent) == ("Slack ends every connection at once", False)
         assert not far.adapter.connected
 
+    async def test_one_that_is_to_be_replaced_at_once_each_time_makes_no_storm(self, slack, connect, monkeypatch):
+        from adapters.slack import socket_mode
+
+        monkeypatch.setattr(socket_mode, "AGAIN_S", (0.0, 0.0, 0.0))
+        monkeypatch.setattr(socket_mode, "GRACE_S", 0.0)
+        async with connect() as far:
+            while far.ended is None:
+                opened = slack.opened
+                await slack.replace(after_s=60)
+                await slack.until(lambda opened=opened: slack.opened > opened or far.ended)
+
+        assert (far.ended.reason, slack.opened) == ("Slack ends every connection at once", 4)
+
     @pytest.mark.usefixtures("impatient")
     async def test_an_outage_of_the_api_is_waited_for(self, slack, connect):
         slack.fail("auth.test")
@@ -176,21 +189,36 @@ class TestHttpMode:
         assert slack.statuses == [503, 200]
         assert seen[0] == seen[1]
 
-    @pytest.mark.parametrize("wrong", ["secret", "body", "time", "nothing"])
-    async def test_what_slack_did_not_sign_is_refused(self, slack, connect, http, wrong):
+    @pytest.mark.parametrize(
+        ("wrong", "said"),
+        [
+            ("secret", ["a delivery was refused that is not signed with slack.signing_secret"]),
+            ("body", ["a delivery was refused that is not signed with slack.signing_secret"]),
+            ("time", ["a delivery was refused: its time and this machine's clock are"]),
+            ("word for a time", []),
+            ("endless time", []),
+            ("nothing", []),
+        ],
+    )
+    async def test_what_slack_did_not_sign_is_refused(self, slack, connect, http, wrong, said, caplog):
         slack.world.dm("U0ANN")
         event = {"type": "message", "channel": "D0ANN", "user": "U0ANN", "text": "hello", "ts": "1.1"}
         body = json.dumps({"type": "event_callback", "team_id": "T0TEAM", "event_id": "Ev1", "event": event})
         if wrong == "secret":
             slack.secret = "another"
         headers = slack.signed(body, at=time.time() - 600 if wrong == "time" else None)
+        times = {"word for a time": "soon", "endless time": "9" * 5000}
+        headers["X-Slack-Request-Timestamp"] = times.get(wrong, headers["X-Slack-Request-Timestamp"])
         sent = body.replace("hello", "h3llo") if wrong == "body" else body
         async with connect(mode=http) as far:
             given = {"Content-Type": "application/json", **({} if wrong == "nothing" else headers)}
             status, _ = await slack.post(sent, given)
+            again, _ = await slack.post(sent, given)
 
-        assert status == 401
+        assert (status, again) == (401, 401)
         assert far.received == []
+        told = [record.message for record in caplog.records if record.name == "adapters.slack.http_mode"]
+        assert [words[: len(begun)] for words, begun in zip(told, said, strict=True)] == said
 
     async def test_the_address_proves_itself_to_slack(self, slack, connect, http):
         body = json.dumps({"type": "url_verification", "challenge": "abc", "token": "x"})
