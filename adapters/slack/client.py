@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeGuard
 
 from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -30,9 +30,10 @@ SEND_AGAIN_S = 5.0
 REFUSALS = (SlackClientError, ClientError, asyncio.TimeoutError, OSError)
 """Whatever can come of a call."""
 
+LACKING = "missing_scope"
 _BAD_TOKENS = frozenset(
     {
-        *("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "missing_scope"),
+        *("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", LACKING),
         *("not_allowed_token_type", "no_permission", "access_denied", "team_access_not_granted"),
     }
 )
@@ -77,7 +78,7 @@ class Client:
 
 def diagnose(error: Exception) -> Trouble:
     """Say why messages cannot be taken in."""
-    if isinstance(error, SlackApiError) and error_of(error) in _BAD_TOKENS:
+    if is_refused(error):
         return Trouble(ConnectionFailed(_remedy(error), permanent=True))
     failure = ConnectionFailed(f"Slack cannot be reached: {reason_of(error)}", permanent=False)
     return Trouble(failure, passing=may_pass(error), wait_s=retry_after_s(error))
@@ -90,12 +91,17 @@ def send_failure(error: Exception) -> SendFailed:
         return SendFailed("too many messages", retry_after_s=wait_s)
     if not isinstance(error, SlackApiError) or may_pass(error):
         return SendFailed(reason_of(error), retry_after_s=SEND_AGAIN_S)
-    if error_of(error) in _BAD_TOKENS:
+    if is_refused(error):
         return SendFailed(_remedy(error), retry_after_s=60.0)
     if is_outside(error):
         reason = f"the app is not in this channel; /invite it there ({error_of(error)})"
         return SendFailed(reason, retry_after_s=None)
     return SendFailed(reason_of(error), retry_after_s=None)
+
+
+def is_refused(error: Exception) -> TypeGuard[SlackApiError]:
+    """Whether Slack does not take the token, or not for this call."""
+    return isinstance(error, SlackApiError) and error_of(error) in _BAD_TOKENS
 
 
 def is_outside(error: Exception) -> bool:
@@ -142,6 +148,13 @@ def _remedy(error: SlackApiError) -> str:
     # Both are used by the same client; only this call takes the other one.
     of_app = str(getattr(error.response, "api_url", "")).endswith("apps.connections.open")
     key, page = ("app_token", "Basic Information") if of_app else ("bot_token", "OAuth & Permissions")
+    if error_of(error) == LACKING:
+        again = "make a token with it" if of_app else "add it and install the app again"
+        return (
+            f"Slack refuses a call because slack.{key} lacks a scope ({reason_of(error)}). On the app's page {page}"
+            f" {again}; should the token be another one then, copy it to slack.{key}, and start the gateway again;"
+            " gateway doctor checks it"
+        )
     return (
         f"Slack refuses slack.{key} ({reason_of(error)}). Copy it from the app's page {page} to slack.{key},"
         f" TAKEBACK_SLACK__{key.upper()} or the file that TAKEBACK_SLACK__{key.upper()}_FILE names, and start the"

@@ -58,16 +58,19 @@ class Reader:
             return self._looked(body, event)
         if event.get("type") not in {"message", "app_mention"}:
             return None
-        if event.get("subtype") == "message_changed":
-            return self._edited(body, event)
-        return self._said(body, event, event)
+        if event.get("edited"):
+            # A mention is told once more, as a mention, when it is edited.
+            return self._edited(body, {"channel": event.get("channel"), "message": event})
+        changed = event.get("subtype") == "message_changed"
+        return self._edited(body, event) if changed else self._said(body, event, event)
 
     def _pressed(self, body: Body) -> Event | None:
+        # Of a message for one person alone only the place is told.
         message, action = body.get("message") or {}, body["actions"][0]
         if not action.get("value"):
             return None
         channel = str(body["channel"]["id"])
-        thread = _thread(message)
+        thread = _thread(message or body.get("container") or {})
         address = Address(self._me.team, channel, None if thread == message.get("ts") else thread)
         inbound = self._inbound(address, body["user"], str(body["trigger_id"]), text="", pressed=str(action["value"]))
         return Event(inbound, address, pressed=message, answer_url=body.get("response_url"))

@@ -11,7 +11,18 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from adapters.contract import Outbound, Part, Reception, SendFailed
 from adapters.pages import Page, apart, divide
 from adapters.replies import Deliveries, Piece, compose, file_name
-from adapters.slack.client import CALL_S, QUIET, REFUSALS, Client, is_outside, reason_of, send_failure
+from adapters.slack.client import (
+    CALL_S,
+    LACKING,
+    QUIET,
+    REFUSALS,
+    Client,
+    error_of,
+    is_outside,
+    is_refused,
+    reason_of,
+    send_failure,
+)
 from adapters.slack.places import Address
 from adapters.slack.reading import Event
 from adapters.slack.rendering import LIMITS, MOST_BLOCKS, ROOM, said, without_buttons
@@ -44,8 +55,8 @@ class Sender:
         await self._deliveries.deliver(message, compose(message, LIMITS), send)
 
     def remember(self, event: Event) -> None:
-        """Keep the way to answer a command that may have been given where the app is no member."""
-        if event.answer_url is not None and event.pressed is None:
+        """Keep the way to answer a command, or a press, that may have been given where the app is no member."""
+        if event.answer_url is not None:
             self._answer_urls[event.inbound.event_id] = event.answer_url
             if len(self._answer_urls) > MOST_REMEMBERED:
                 del self._answer_urls[next(iter(self._answer_urls))]
@@ -80,7 +91,7 @@ class Sender:
             # What an app may say where it is no member, it says to this person alone.
             if is_outside(error) and answer_url is not None and await _answered(answer_url, piece):
                 return
-            raise send_failure(error) from None
+            raise _failure(error, piece) from None
 
     async def _send_there(self, address: Address, piece: Piece) -> None:
         if piece.file is None:
@@ -104,15 +115,24 @@ class Sender:
             )
 
     async def _tell(self, event: Event, page: Page) -> None:
-        if event.pressed is None and event.answer_url is not None and await _answered(event.answer_url, Piece(page)):
+        url, address = event.answer_url, event.address
+        # A command belongs to no thread; a press may, and its own way to answer leads to the channel.
+        if event.pressed is None and url is not None and await _answered(url, Piece(page)):
             return
-        address = event.address
-        await self._patient.chat_postEphemeral(
-            channel=address.channel, user=event.inbound.user, thread_ts=address.thread, **said(page)
-        )
+        try:
+            await self._patient.chat_postEphemeral(
+                channel=address.channel, user=event.inbound.user, thread_ts=address.thread, **said(page)
+            )
+        except REFUSALS:
+            if event.pressed is None or url is None or not await _answered(url, Piece(page)):
+                raise
 
     async def _take_buttons(self, event: Event) -> None:
         message = event.pressed or {}
+        if not message:
+            # It is shown to one person alone: Slack does not tell what it says, and lets it only be taken away.
+            await _webhook(event.answer_url or "").send(delete_original=True)
+            return
         await self._patient.chat_update(
             channel=event.address.channel,
             ts=str(message["ts"]),
@@ -125,11 +145,26 @@ async def _answered(url: str, piece: Piece) -> bool:
     """Say something to whoever gave a command, where they gave it; false where that is not possible."""
     if piece.file is not None:
         return False
-    client = AsyncWebhookClient(url, timeout=CALL_S, trust_env_in_session=True, logger=QUIET)
     with suppress(*REFUSALS):
-        answer = await client.send(response_type="ephemeral", **said(piece.parts, piece.buttons))
+        words = said(piece.parts, piece.buttons)
+        answer = await _webhook(url).send(response_type="ephemeral", replace_original=False, **words)
         return answer.status_code == HTTPStatus.OK
     return False
+
+
+def _webhook(url: str) -> AsyncWebhookClient:
+    return AsyncWebhookClient(url, timeout=CALL_S, trust_env_in_session=True, logger=QUIET)
+
+
+def _failure(error: Exception, piece: Piece) -> SendFailed:
+    """Say why a message was not sent. A file that the app has no scope for must not hold up what comes after it."""
+    if not is_refused(error):
+        return send_failure(error)
+    if piece.file is not None and error_of(error) == LACKING:
+        return SendFailed(reason_of(error), retry_after_s=None)
+    failure = send_failure(error)
+    _log.warning("a reply waits: %s", failure.reason)
+    return failure
 
 
 async def _best_effort(call: Awaitable[object]) -> None:

@@ -75,6 +75,12 @@ async def slack() -> AsyncIterator[SlackServer]:
 
 
 @pytest.fixture
+def general(slack: SlackServer) -> str:
+    """A channel of two people and the app."""
+    return slack.world.channel("C0GEN", "U0ANN", "U0BEN")
+
+
+@pytest.fixture
 def connect(slack: SlackServer) -> Callable[..., Any]:
     """Runs the adapter for a block, once it is connected."""
 

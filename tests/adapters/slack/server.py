@@ -220,14 +220,18 @@ class SlackServer:
     async def _respond(self, request: web.Request) -> web.Response:
         """What is said by the address that came with a command or a press: for its person alone, unless asked else."""
         given = await request.json()
+        if request.match_info["name"] not in self.world.answers:
+            return web.Response(status=404, text="expired_url")
+        channel, person, pressed = self.world.answers[request.match_info["name"]]
+        if given == {"delete_original": True} and pressed is not None:
+            del self.world.messages[channel, pressed["ts"]]
+            self.stir()
+            return web.Response(text="ok")
         try:
             check_message(given.get("text"), given.get("blocks"))
         except Refusal as refusal:
             self.wrong.append(str(refusal))
             return web.Response(status=400)
-        if request.match_info["name"] not in self.world.answers:
-            return web.Response(status=404, text="expired_url")
-        channel, person = self.world.answers[request.match_info["name"]]
         content = {"user": BOT, "text": given["text"], "blocks": given.get("blocks") or [], "only_for": person}
         if given.get("response_type") == "in_channel":
             del content["only_for"]

@@ -4,7 +4,8 @@ import anyio
 import pytest
 
 from adapters.contract import Attachment, Button, Part, Place, SendFailed, Style
-from tests.adapters.slack.limits import shown_in
+from tests.adapters.slack.limits import Refusal, shown_in
+from tests.adapters.slack.server import Fault
 from tests.adapters.slack.world import TEAM, buttons_of
 
 MANY_LINES = "".join(f"+line {number} of a long diff\n" for number in range(5_000))
@@ -145,6 +146,32 @@ async def test_a_refusal_says_whether_to_try_again(slack, connect, thread, refus
             await far.send(thread, "hello")
 
     assert (failed.value.reason, failed.value.retry_after_s) == (reason, again_s)
+
+
+@pytest.mark.parametrize("error", ["missing_scope", "file_uploads_disabled"])
+async def test_a_file_that_may_not_be_sent_holds_up_no_words(slack, connect, thread, error):
+    needed = {"needed": "files:write"} if error == "missing_scope" else {}
+    slack.faults.append(Fault("files.getUploadURLExternal", Refusal(error, **needed)))
+    async with connect() as far:
+        await far.send(thread, "1 file", files=(Attachment("a.diff", b"+x\n"), Attachment("b.diff", b"+y\n")))
+
+    why = "missing_scope, needed: files:write" if needed else error
+    assert words(slack, thread) == ["1 file", f"⚠ a.diff could not be sent: {why}", ""]
+    assert [file["name"] for file in slack.world.files.values()] == ["b.diff"]
+
+
+async def test_a_missing_scope_is_said_with_what_to_do(slack, connect, thread, caplog):
+    slack.faults.append(Fault("chat.postMessage", Refusal("missing_scope", needed="chat:write")))
+    async with connect() as far:
+        with pytest.raises(SendFailed) as failed:
+            await far.send(thread, "hello")
+
+    assert failed.value.retry_after_s == 60.0
+    assert failed.value.reason.startswith(
+        "Slack refuses a call because slack.bot_token lacks a scope (missing_scope, needed: chat:write). On the app's"
+        " page OAuth & Permissions add it and install the app again;"
+    )
+    assert f"a reply waits: {failed.value.reason}" in caplog.messages
 
 
 async def test_a_refused_token_is_no_loss_of_the_reply(slack, connect, thread):

@@ -22,7 +22,7 @@ class World:
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
     content: dict[str, bytes] = field(default_factory=dict)
     homes: dict[str, dict[str, Any]] = field(default_factory=dict)
-    answers: dict[str, tuple[str, str]] = field(default_factory=dict)
+    answers: dict[str, tuple[str, str, Message | None]] = field(default_factory=dict)
     last: dict[str, Any] = field(default_factory=dict)
     _numbers: Any = field(default_factory=lambda: itertools.count(1))
 
@@ -63,6 +63,9 @@ class World:
         before = deepcopy(message)
         message |= {"text": text, "edited": {"user": message["user"], "ts": self.stamp()}}
         self.change(message, before)
+        if f"<@{BOT}" in text and message["user"] != BOT:
+            # A mention is told of once more, as itself.
+            self.event({**message, "type": "app_mention", "event_ts": message["ts"]})
 
     def change(self, message: Message, before: Message) -> None:
         """Tell the app that a message is another than it was."""
@@ -126,17 +129,21 @@ class World:
             if button["text"]["text"] == label
         )
         action = {key: button[key] for key in ("action_id", "value", "text", "type")}
+        place = {"message_ts": found["ts"], "channel_id": found["channel"], "is_ephemeral": "only_for" in found}
+        place |= {"thread_ts": found["thread_ts"]} if "thread_ts" in found else {}
+        # Of one for a person alone the place is told, and not what it says.
+        told = {} if "only_for" in found else {"message": deepcopy(found)}
         pressed = {
             "type": "block_actions",
             "user": {"id": person, "username": person.lower(), "team_id": TEAM},
             "api_app_id": "A0APP",
             "token": "verification",
-            "container": {"type": "message", "message_ts": found["ts"], "channel_id": found["channel"]},
+            "container": {"type": "message", **place},
             "trigger_id": f"{next(self._numbers)}.{next(self._numbers)}.abc",
             "team": {"id": TEAM, "domain": "team"},
             "channel": {"id": found["channel"], "name": "a-channel"},
-            "message": deepcopy(found),
-            "response_url": self.answer_url(found["channel"], person),
+            **told,
+            "response_url": self.answer_url(found["channel"], person, found),
             "actions": [{**action, "block_id": "b1", "action_ts": self.stamp()}],
         }
         self.happen("interactive", pressed)
@@ -145,9 +152,9 @@ class World:
     def open_home(self, person: str) -> None:
         self.event({"type": "app_home_opened", "user": person, "channel": self.dm(person), "tab": "home"})
 
-    def answer_url(self, channel: str, person: str) -> str:
+    def answer_url(self, channel: str, person: str, pressed: Message | None = None) -> str:
         name = f"r{next(self._numbers)}"
-        self.answers[name] = (channel, person)
+        self.answers[name] = (channel, person, pressed)
         return f"{self.base}/response/{name}"
 
     def keep(self, name: str, content: bytes, **more: Any) -> dict[str, Any]:
