@@ -65,6 +65,14 @@ async def api() -> AsyncIterator[BotApi]:
 
 
 @pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Telegram be asked again soon while something is being handed on."""
+    from adapters.telegram import polling
+
+    monkeypatch.setattr(polling, "BUSY_S", 0.1)
+
+
+@pytest.fixture
 def connect(api: BotApi) -> Callable[..., Any]:
     """Runs the adapter for a block, once it is connected."""
 
