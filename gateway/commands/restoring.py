@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from engine.errors import EngineError
 from engine.model import RestorePlan, RestoreReport
 from gateway.commands.alignment import head_note
-from gateway.commands.base import CommandContext, Declined
+from gateway.commands.base import CommandContext
 from gateway.reports import Moved, note_after_redo, note_for_agent, report_of
-from gateway.state.errors import StateError, UnknownRestore
+from gateway.state.errors import ConversationWentOn, StateError, UnknownRestore
 from gateway.state.memory import Memory
-from gateway.state.restores import Restore, RestoreKind
+from gateway.state.restores import Asked, RestoreKind
 from gateway.state.turns import turn_ref
 from gateway.turns.writers import chat_name
 
@@ -52,7 +52,7 @@ async def restore(context: CommandContext, plan: RestorePlan, move: Move) -> tup
 
     Raises:
         WorkspaceBusy: another chat's turn is at work in the workspace; nothing was changed.
-        Declined: the conversation went on in another process meanwhile; nothing was changed.
+        ConversationWentOn: it did, in another process; nothing was changed.
         EngineError: nothing was changed, neither files nor conversation.
     """
     async with context.writers.hold(plan.workspace.root, chat_name(context.place), wait_s=MOMENT_S):
@@ -63,7 +63,7 @@ async def restore(context: CommandContext, plan: RestorePlan, move: Move) -> tup
             if move.undoes is not None:
                 await move_conversation(context, move)
             return report_of(plan), Moved()
-        await _plan(context, move, plan.token, plan.target.id)
+        await _plan(context, move, plan)
         report = await _apply(context, plan)
         try:
             return report, await complete(context.memory, plan.token, report)
@@ -72,10 +72,26 @@ async def restore(context: CommandContext, plan: RestorePlan, move: Move) -> tup
 
 
 async def move_conversation(context: CommandContext, move: Move) -> Moved:
-    """Move the conversation alone, where there are no files to go with it."""
-    token = secrets.token_hex(16)
-    await _plan(context, move, token, None)
-    return await complete(context.memory, token, None)
+    """Move the conversation alone, where there are no files to go with it.
+
+    It takes no claim to the workspace: it is done in one step, and not at all where a turn was begun meanwhile.
+
+    Raises:
+        ConversationWentOn: it did, in another process; nothing was changed.
+    """
+    session = context.session
+    moved = await _turns_between(context.memory, session.id, session.head, move.new_head)
+    asked = Asked(
+        token=secrets.token_hex(16),
+        kind=move.kind,
+        new_head=move.new_head,
+        undoes=move.undoes,
+        retries=move.retries,
+        inbox_id=context.inbox_id,
+    )
+    note = _note(move.kind, None, moved, follows=True)
+    await context.memory.restores.move(session.id, asked, old_head=session.head, note=note)
+    return moved
 
 
 async def complete(memory: Memory, token: str, report: RestoreReport | None) -> Moved:
@@ -91,13 +107,11 @@ async def complete(memory: Memory, token: str, report: RestoreReport | None) -> 
     if planned is None:
         raise UnknownRestore(token)
     follows = report is None or report.complete
-    moved = await _turns_between(memory, planned) if follows else Moved(problem="not every file could be restored")
+    moved = Moved(problem="not every file could be restored")
+    if follows:
+        moved = await _turns_between(memory, planned.session_id, planned.old_head, planned.new_head)
     safety = None if report is None or report.safety is None else report.safety.id
-    note: str | None
-    if planned.kind is RestoreKind.REDO and follows:
-        note = note_after_redo(report)
-    else:
-        note = note_for_agent(report, moved, WHAT_HAPPENED[planned.kind])
+    note = _note(planned.kind, report, moved, follows=follows)
     row = await memory.restores.complete(token, safety_id=safety, note=note, in_part=not follows)
     if follows and not row.head_moved:
         return Moved(problem="it had gone on meanwhile")
@@ -108,17 +122,15 @@ async def _same_head(context: CommandContext) -> None:
     """Check that the conversation stands where it stood when the plan was made; no turn of it begins from here on."""
     now = await context.memory.sessions.get(context.session.id)
     if now.head != context.session.head:
-        raise Declined(
-            "The conversation went on in another Takeback process meanwhile. Nothing was changed; ask again."
-        )
+        raise ConversationWentOn(now.id)
 
 
-async def _plan(context: CommandContext, move: Move, token: str, checkpoint_id: str | None) -> None:
+async def _plan(context: CommandContext, move: Move, plan: RestorePlan) -> None:
     await context.memory.restores.plan(
         context.session.id,
-        token=token,
+        token=plan.token,
         kind=move.kind,
-        checkpoint_id=checkpoint_id,
+        checkpoint_id=plan.target.id,
         new_head=move.new_head,
         undoes=move.undoes,
         retries=move.retries,
@@ -145,8 +157,14 @@ async def _apply(context: CommandContext, plan: RestorePlan) -> RestoreReport:
         raise
 
 
-async def _turns_between(memory: Memory, restore: Restore) -> Moved:
-    old, new = restore.old_head, restore.new_head
-    undone = await memory.turns.left_behind(restore.session_id, old_head=old, new_head=new)
-    returned = await memory.turns.left_behind(restore.session_id, old_head=new, new_head=old)
+async def _turns_between(memory: Memory, session_id: str, old: int | None, new: int | None) -> Moved:
+    undone = await memory.turns.left_behind(session_id, old_head=old, new_head=new)
+    returned = await memory.turns.left_behind(session_id, old_head=new, new_head=old)
     return Moved(len(undone), len(returned))
+
+
+def _note(kind: RestoreKind, report: RestoreReport | None, moved: Moved, *, follows: bool) -> str | None:
+    """What the agent is told."""
+    if kind is RestoreKind.REDO and follows:
+        return note_after_redo(report)
+    return note_for_agent(report, moved, WHAT_HAPPENED[kind])

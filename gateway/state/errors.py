@@ -10,6 +10,7 @@
     ├── UnknownTurn        no turn by that id
     ├── UnknownRestore     no restore by that token
     ├── TurnRunning        the session already runs a turn
+    ├── ConversationWentOn the session's head is not where it was seen, or a turn runs
     └── ButtonSpent        a button that acts once has been used up
 """
 
@@ -87,6 +88,16 @@ class TurnRunning(StateError):
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         super().__init__(f"session {session_id} already runs a turn. Wait for it, or /stop it first.")
+
+
+class ConversationWentOn(StateError):
+    """The conversation is not where it stood when it was decided where it is to go; its head was not moved."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(
+            "The conversation went on in another Takeback process meanwhile. Nothing was changed; ask again."
+        )
 
 
 class ButtonSpent(StateError):

@@ -12,7 +12,7 @@ from enum import StrEnum
 from adapters.contract import Place
 from gateway.state.clock import Clock, from_text, to_text
 from gateway.state.database import Database, Row, Transaction
-from gateway.state.errors import UnknownRestore, UnknownSession
+from gateway.state.errors import ConversationWentOn, UnknownRestore, UnknownSession
 from gateway.state.instances import Instance
 from gateway.state.messages import add_note, carry_notes
 
@@ -64,6 +64,19 @@ class Restore:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a restore is to do, see `Restores.plan`."""
+
+    token: str
+    kind: RestoreKind
+    new_head: int | None
+    checkpoint_id: str | None = None
+    undoes: int | None = None
+    retries: int | None = None
+    inbox_id: int | None = None
+
+
 class Restores:
     """Plans, settles and finds restores."""
 
@@ -92,20 +105,39 @@ class Restores:
         Raises:
             UnknownSession: there is none by that id.
         """
+        asked = Asked(token, kind, new_head, checkpoint_id, undoes, retries, inbox_id)
         async with self._database.transaction() as tx:
-            await tx.insert(
-                "INSERT INTO restores (token, session_id, chat_id, inbox_id, workspace_root, checkpoint_id, old_head,"
-                " new_head, kind, state, undoes, retries, turn_mark, owner, created_at)"
-                " SELECT ?, s.id, s.chat_id, ?, s.root, ?, s.head_turn_id, ?, ?, 'planned', ?, ?,"
-                " (SELECT coalesce(max(t.id), 0) FROM turns t WHERE t.session_id = s.id), ?, ?"
-                " FROM sessions s WHERE s.id = ?",
-                *(token, inbox_id, checkpoint_id, new_head, kind.value, undoes, retries),
-                *(self._instance.id, to_text(self._clock()), session_id),
-            )
-            restore = await _find(tx, token)
-            if restore is None:
-                raise UnknownSession(session_id)
-            return restore
+            return await self._write_down(tx, session_id, asked)
+
+    async def move(self, session_id: str, asked: Asked, *, old_head: int | None, note: str | None) -> Restore:
+        """Move the head alone, from where it was seen: written down, done and told to the agent in one transaction.
+
+        Raises:
+            UnknownSession: there is none by that id.
+            ConversationWentOn: the head is another by now, or a turn runs; nothing was changed.
+        """
+        async with self._database.transaction() as tx:
+            restore = await self._write_down(tx, session_id, asked)
+            running = await tx.fetch_one("SELECT 1 FROM turns WHERE session_id = ? AND state = 'running'", session_id)
+            if restore.old_head != old_head or running is not None:
+                raise ConversationWentOn(session_id)
+            return await self._settle(tx, restore, safety_id=None, note=note, in_part=False)
+
+    async def _write_down(self, tx: Transaction, session_id: str, asked: Asked) -> Restore:
+        await tx.insert(
+            "INSERT INTO restores (token, session_id, chat_id, inbox_id, workspace_root, checkpoint_id, old_head,"
+            " new_head, kind, state, undoes, retries, turn_mark, owner, created_at)"
+            " SELECT ?, s.id, s.chat_id, ?, s.root, ?, s.head_turn_id, ?, ?, 'planned', ?, ?,"
+            " (SELECT coalesce(max(t.id), 0) FROM turns t WHERE t.session_id = s.id), ?, ?"
+            " FROM sessions s WHERE s.id = ?",
+            *(asked.token, asked.inbox_id, asked.checkpoint_id, asked.new_head),
+            *(asked.kind.value, asked.undoes, asked.retries),
+            *(self._instance.id, to_text(self._clock()), session_id),
+        )
+        restore = await _find(tx, asked.token)
+        if restore is None:
+            raise UnknownSession(session_id)
+        return restore
 
     async def complete(
         self, token: str, *, safety_id: str | None, note: str | None = None, in_part: bool = False
@@ -120,34 +152,37 @@ class Restores:
         Raises:
             UnknownRestore: none by that token.
         """
-        now = self._clock()
         async with self._database.transaction() as tx:
             restore = await _find(tx, token)
             if restore is None:
                 raise UnknownRestore(token)
             if restore.state is not RestoreState.PLANNED:
                 return restore
-            moved = 0
-            if not in_part:
-                moved = await tx.execute(
-                    "UPDATE sessions SET head_turn_id = ? WHERE id = ? AND head_turn_id IS ?",
-                    *(restore.new_head, restore.session_id, restore.old_head),
-                )
-            await tx.execute(
-                "UPDATE restores SET state = 'done', safety_id = ?, head_moved = ?, settled_at = ? WHERE id = ?",
-                *(safety_id, moved, to_text(now), restore.id),
+            return await self._settle(tx, restore, safety_id=safety_id, note=note, in_part=in_part)
+
+    async def _settle(
+        self, tx: Transaction, restore: Restore, *, safety_id: str | None, note: str | None, in_part: bool
+    ) -> Restore:
+        now = self._clock()
+        moved = 0
+        if not in_part:
+            moved = await tx.execute(
+                "UPDATE sessions SET head_turn_id = ? WHERE id = ? AND head_turn_id IS ?",
+                *(restore.new_head, restore.session_id, restore.old_head),
             )
-            if restore.undoes is not None and not in_part:
-                await tx.execute(
-                    "UPDATE restores SET state = 'undone', undone_by = ? WHERE id = ?",
-                    restore.id,
-                    restore.undoes,
-                )
-            if moved:
-                await carry_notes(tx, restore.session_id)
-            if note is not None:
-                await add_note(tx, restore.session_id, note, now=now, restore_id=restore.id)
-            return await _get(tx, token)
+        await tx.execute(
+            "UPDATE restores SET state = 'done', safety_id = ?, head_moved = ?, settled_at = ? WHERE id = ?",
+            *(safety_id, moved, to_text(now), restore.id),
+        )
+        if restore.undoes is not None and not in_part:
+            await tx.execute(
+                "UPDATE restores SET state = 'undone', undone_by = ? WHERE id = ?", restore.id, restore.undoes
+            )
+        if moved:
+            await carry_notes(tx, restore.session_id)
+        if note is not None:
+            await add_note(tx, restore.session_id, note, now=now, restore_id=restore.id)
+        return await _get(tx, restore.token)
 
     async def refuse(self, token: str) -> Restore:
         """Settle a planned restore that changed nothing; the head stays. A settled restore is returned as it is.

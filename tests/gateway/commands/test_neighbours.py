@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from adapters.contract import Place
+from gateway.state.errors import ConversationWentOn
 from gateway.state.memory import open_memory
-from gateway.state.restores import RestoreKind
+from gateway.state.restores import Asked, RestoreKind
+from gateway.state.turns import Turn, Turns, TurnState
 from tests.gateway.commands.kit import Chat, Gateway
 
 
@@ -53,3 +57,39 @@ async def test_turn_of_a_living_process_is_left_alone(home: Path, gateway: Gatew
         assert running is not None
         assert running.id == turn.id
         assert said.text == "busy: another Takeback process runs a turn in this chat. /stop it there first."
+
+
+async def test_turn_that_another_process_begins_while_one_is_taken_back_stays(
+    home: Path, chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The turn taken back has no checkpoint, so nobody is kept from the workspace meanwhile."""
+    await chat.say("/read app.py")
+    session = await chat.gateway.memory.sessions.current(chat.place)
+    assert session is not None
+    head = Turns.head
+
+    async with open_memory(str(home)) as other:
+
+        async def head_and_another_turn(turns: Turns, session_id: str) -> Turn | None:
+            found = await head(turns, session_id)
+            await other.turns.finish((await other.turns.begin(session_id, "theirs")).id, TurnState.DONE)
+            return found
+
+        monkeypatch.setattr(Turns, "head", head_and_another_turn)
+        said = await chat.say("/undo")
+
+    assert "went on in another Takeback process meanwhile. Nothing was changed" in said.text
+    assert await chat.head() == 2
+    assert await chat.gateway.memory.database.fetch_all("SELECT 1 FROM restores") == []
+
+
+async def test_turn_that_another_process_runs_is_not_taken_back(home: Path, chat: Chat) -> None:
+    async with open_memory(str(home)) as other:
+        session = await chat.gateway.memory.sessions.start(chat.place, workspace="app", root="/w")
+        turn = await other.turns.begin(session.id, "theirs")
+        asked = Asked("t", RestoreKind.UNDO, None)
+
+        with pytest.raises(ConversationWentOn):
+            await chat.gateway.memory.restores.move(session.id, asked, old_head=turn.id, note=None)
+
+        assert await chat.head() == turn.id
