@@ -57,6 +57,7 @@ class Facts:
 
 def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem, ...]:
     """Return the plan's items in path order."""
+    differences = tuple(differences)
     gaps = _GapLookup(facts)
     items = [
         _item(difference, facts, gaps)
@@ -66,9 +67,28 @@ def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem,
     known = {item.path for item in items}
     passed = (item for path, item in facts.shared.items() if path not in known)
     items += [item for item in passed if gaps.why(Difference(item.path, None, item.now)) is None]
+    items = _with_parents(items, differences, gaps)
     items += gaps.unmentioned({item.path for item in items})
     items.sort(key=lambda item: item.path)
     return tuple(_without_needed_directories(_settle_swaps(items, facts), facts))
+
+
+def _with_parents(items: Sequence[PlanItem], differences: Iterable[Difference], gaps: "_GapLookup") -> list[PlanItem]:
+    """Have the directories made that are gone and without which nothing can come back, whoever removed them.
+
+    Made on the way, without being noted, they would be taken for a person's when the restore is undone.
+    """
+    makes = (item for item in items if item.action in (Action.RESTORE, Action.MERGE) and item.target is not None)
+    needed = {parent for item in makes for parent in iter_parents(item.path)}
+    made = {
+        difference.path: PlanItem(difference.path, Action.RESTORE, None, difference.target)
+        for difference in differences
+        if difference.path in needed
+        and difference.now is None
+        and _kind(difference.target) is EntryKind.DIRECTORY
+        and gaps.now_at(difference.path) is None
+    }
+    return [*(item for item in items if item.path not in made), *made.values()]
 
 
 def _without_needed_directories(items: Sequence[PlanItem], facts: Facts) -> list[PlanItem]:

@@ -445,17 +445,23 @@ def test_what_stays_in_the_way_is_found_at_any_depth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parent", "by_hand"),
-    [((FOLDER, NEW), False), ((FOLDER, None), True), ((replace(FOLDER, mode=0o700), FOLDER), True)],
+    ("parent", "by_hand", "decision"),
+    [
+        ((FOLDER, NEW), False, RESTORE),
+        ((FOLDER, None), True, RESTORE),
+        ((replace(FOLDER, mode=0o700), FOLDER), True, BY_HAND),
+    ],
     ids=["goes", "is not there", "is a directory"],
 )
-def test_parent_that_is_not_in_the_way_lets_its_content_come_back(parent: Sides, *, by_hand: bool) -> None:
+def test_parent_that_is_not_in_the_way_lets_its_content_come_back(
+    parent: Sides, decision: Said, *, by_hand: bool
+) -> None:
     differences: dict[str, Sides] = {"p": parent, "p/x": (OLD, None)}
     facts = by_agent({path: sides for path, sides in differences.items() if path != "p" or not by_hand})
 
     decided = decide(differences, facts)
 
-    assert decided == {"p": BY_HAND if by_hand else RESTORE, "p/x": RESTORE}
+    assert decided == {"p": decision, "p/x": RESTORE}
 
 
 def test_what_is_kept_for_its_own_reason_below_what_stays_keeps_that_reason() -> None:
