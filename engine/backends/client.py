@@ -10,12 +10,14 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Final
 
-from engine.backends.base import Executed
+from engine.backends.base import Executed, StopSignal
 from engine.backends.conversation import NotStarted
+from engine.backends.waiting import LOOK_S, refuse_stopped
 from engine.backends.wrapper import GATE, Verdict, one_line
 
 _READ_BYTES: Final = 64 * 1024
@@ -123,14 +125,16 @@ def call_client(
     stdin: bytes = b"",
     timeout_s: float,
     detaches: bool = False,
+    stop: StopSignal | None = None,
 ) -> Executed:
-    """Run a client to its end; raises ``NotStarted`` also when it takes too long, and it is killed then.
+    """Run a client to its end; raises ``NotStarted`` also when it takes too long or is stopped, and it is killed then.
 
-    One that ``detaches`` leaves something behind that keeps its standard output and errors, so these are not read.
+    A stop is heeded where there is no ``stdin``. One that ``detaches`` leaves something behind that keeps its standard
+    output and errors, so these are not read.
     """
     process = start_client(arguments, environment, silent=detaches)
     try:
-        output, errors = process.communicate(stdin, timeout_s)
+        output, errors = _communicate(process, stdin, timeout_s, stop)
     except subprocess.TimeoutExpired:
         raise NotStarted(f"{os.path.basename(arguments[0])} did not answer within {timeout_s:.0f} s") from None
     finally:
@@ -140,6 +144,22 @@ def call_client(
                 with suppress(OSError):
                     stream.close()
     return Executed(process.returncode, output or b"", errors or b"")
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], stdin: bytes, timeout_s: float, stop: StopSignal | None
+) -> tuple[bytes, bytes]:
+    """Feed and hear a process to its end, looking up now and then; raises ``TimeoutExpired`` or ``NotStarted``."""
+    if stop is None or stdin:  # a second call of communicate does not go on feeding
+        return process.communicate(stdin, timeout_s)
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            return process.communicate(timeout=min(LOOK_S, max(deadline_s - time.monotonic(), 0)))
+        except subprocess.TimeoutExpired:
+            refuse_stopped(stop)
+            if time.monotonic() >= deadline_s:
+                raise
 
 
 def complaint(executed: Executed) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
-from engine.backends.base import Executed, Site
+from engine.backends.base import Executed, Site, StopSignal
 from engine.backends.client import ClientChannel, call_client, complaint, shell_arguments
 from engine.backends.conversation import NotStarted
 from engine.backends.kept import KeptBackend
+from engine.backends.waiting import holding, refuse_stopped
 from engine.backends.wrapper import Verdict, killing
 from engine.errors import ToolRefused
 
@@ -20,7 +21,10 @@ CALL_S: Final = 60.0
 
 
 class Runtime(Protocol):
-    """A program that runs containers, as one workspace uses it; every method may raise ``NotStarted``."""
+    """A program that runs containers, as one workspace uses it; every method may raise ``NotStarted``.
+
+    ``stop`` cuts short what takes long; nothing of a start that was cut short is left.
+    """
 
     @property
     def title(self) -> str:
@@ -32,15 +36,15 @@ class Runtime(Protocol):
         """What the container is called."""
         ...
 
-    def sweep(self) -> None:
+    def sweep(self, stop: StopSignal | None) -> None:
         """Remove what processes that are gone have left behind."""
         ...
 
-    def attach(self) -> str | None:
+    def attach(self, stop: StopSignal | None) -> str | None:
         """Return what the running container of that name goes by; ``None`` when there is none."""
         ...
 
-    def start(self) -> str:
+    def start(self, stop: StopSignal | None) -> str:
         """Start it, with the workspace's directory in it, and return what it goes by."""
         ...
 
@@ -93,8 +97,8 @@ class ContainedBackend(KeptBackend):
                 with suppress(NotStarted):
                     self._runtime.remove(container)
 
-    def _open_channel(self, text: str, mark: str) -> ClientChannel:
-        words = self._runtime.entering(self._ensure())
+    def _open_channel(self, stop: StopSignal, text: str, mark: str) -> ClientChannel:
+        words = self._runtime.entering(self._ensure(stop))
 
         def kill(verdict: Verdict) -> None:
             if verdict.group is not None:
@@ -103,14 +107,15 @@ class ContainedBackend(KeptBackend):
 
         return ClientChannel([*words, *shell_arguments()], self._site.environment, text, kill)
 
-    def _ensure(self) -> str:
+    def _ensure(self, stop: StopSignal | None = None) -> str:
         """Return a running container, started if there is none; raises ``NotStarted``."""
-        with self._lock:
+        with holding(self._lock, stop):
             if self._container is None:
-                self._runtime.sweep()
-                found = self._runtime.attach()
+                self._runtime.sweep(stop)
+                found = self._runtime.attach(stop)
                 self._ours = found is None
-                self._container = self._runtime.start() if found is None else found
+                self._container = self._runtime.start(stop) if found is None else found
+            refuse_stopped(stop)
             return self._container
 
     def _is_lost(self) -> bool:

@@ -92,7 +92,7 @@ def run_elsewhere(
     """Run a command elsewhere to its end, or have it ended.
 
     ``open_channel`` starts the program that it is given, for ``/bin/sh -c`` or as a line for ``wrapper.GATE``; the
-    other argument is the run's mark. It may raise ``NotStarted``.
+    other argument is the run's mark. It may raise ``NotStarted``; when a stop is the reason, that is the result.
 
     Raises:
         NotStarted: nothing ran.
@@ -103,13 +103,24 @@ def run_elsewhere(
         return ProcessResult(None, None, stopped=True)
     mark = secrets.token_hex(16)
     text = program(order.command, order.directory, order.environment, mark, grace_s=GRACE_S, keep=order.keep_background)
-    conversation = _Conversation(open_channel(text, mark), Verdict(mark), hearing)
+    try:
+        channel = open_channel(text, mark)
+    except NotStarted as error:
+        return _not_begun(error, stop)
+    conversation = _Conversation(channel, Verdict(mark), hearing)
     try:
         with stop.listening(conversation.wake):
             conversation.follow(stop, timeout_s)
     finally:
         conversation.close()
     return conversation.result()
+
+
+def _not_begun(error: NotStarted, stop: StopSignal) -> ProcessResult:
+    """What to say of a command that did not begin: that it was stopped, if it was, else why."""
+    if not stop.stopped:
+        raise error
+    return ProcessResult(None, None, stopped=True)
 
 
 def language(environment: Mapping[str, str]) -> dict[str, str]:

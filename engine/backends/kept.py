@@ -3,6 +3,7 @@
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from engine.backends.base import ProcessResult, Site, StopSignal
 from engine.backends.container import Idleness, inside
@@ -50,7 +51,8 @@ class KeptBackend(ABC):
         order = Order(command, inside(self._site, self.workdir, cwd), added, keep_background)
         with self._idle.in_use():
             try:
-                return run_elsewhere(self._open_channel, order, Hearing(on_output), stop, timeout_s)
+                opening = partial(self._open_channel, stop)
+                return run_elsewhere(opening, order, Hearing(on_output), stop, timeout_s)
             except NotStarted as error:
                 raise self._explained(error.reason) from error
 
@@ -59,8 +61,8 @@ class KeptBackend(ABC):
         """Give the place up, if this started it."""
 
     @abstractmethod
-    def _open_channel(self, text: str, mark: str) -> Channel:
-        """Start the wrapper there; raises ``NotStarted``."""
+    def _open_channel(self, stop: StopSignal, text: str, mark: str) -> Channel:
+        """Start the wrapper there; raises ``NotStarted``, also when it is stopped on the way there."""
 
     @abstractmethod
     def _explained(self, reason: str) -> ToolRefused:

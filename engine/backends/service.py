@@ -11,15 +11,17 @@ import hashlib
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any, Final, Protocol
 
-from engine.backends.base import Executed, Site
+from engine.backends.base import Executed, Site, StopSignal
 from engine.backends.container import is_gone, this_owner
 from engine.backends.conversation import NotStarted
 from engine.backends.kept import KeptBackend
 from engine.backends.options import Options
 from engine.backends.remote import RemoteChannel, RemoteProcess, call_through
+from engine.backends.waiting import refuse_stopped, unless_stopped
 from engine.backends.wrapper import Verdict, killing
 from engine.errors import ToolRefused
 
@@ -117,15 +119,25 @@ class ServiceBackend(KeptBackend):
                     rented.remove()
             self._service.close()
 
-    def _open_channel(self, text: str, mark: str) -> RemoteChannel:
-        rented = self._ensure()
+    def _open_channel(self, stop: StopSignal, text: str, mark: str) -> RemoteChannel:
+        # Libraries offer no way to interrupt them.
+        rented, process = unless_stopped(partial(self._begin, stop), stop)
 
         def kill(verdict: Verdict) -> None:
             with suppress(NotStarted):
                 if verdict.group is not None:
                     call_through(rented.begin(), ("/bin/sh", "-c", killing(verdict.group, mark)))
 
-        return RemoteChannel(rented.begin(), text, kill)
+        return RemoteChannel(process, text, kill)
+
+    def _begin(self, stop: StopSignal) -> tuple[Rented, RemoteProcess]:
+        """Start the gate in the sandbox, which runs nothing until it is told to; after a stop, let go of it."""
+        rented = self._ensure()
+        refuse_stopped(stop)
+        process = rented.begin()
+        if stop.stopped:
+            process.close()
+        return rented, process
 
     def _ensure(self) -> Rented:
         """Return the sandbox, started if there is none; raises ``NotStarted``."""

@@ -10,15 +10,19 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from engine.backends.base import Executed, Site
+from engine.backends.base import Executed, Site, StopSignal
 from engine.backends.client import call_client
 from engine.backends.contained import CALL_S, ContainedBackend, require
 from engine.backends.container import container_name, idle_seconds, is_gone, mounted, this_owner
 from engine.backends.conversation import NotStarted
 from engine.backends.options import Options
+from engine.backends.waiting import refuse_stopped
 
 START_S: Final = 120.0
 """How long an instance may take to start."""
+
+END_S: Final = 10.0
+"""How long removing what was begun may take; somebody waits who has stopped it."""
 
 _MAKE_DIRECTORY: Final = 'mkdir -p -- "$1"'
 
@@ -60,19 +64,20 @@ class SingularityRuntime:
         self._notes = os.path.join(site.private, kind)
         self.start_arguments = self._read_start_arguments(read)
 
-    def sweep(self) -> None:
+    def sweep(self, stop: StopSignal | None) -> None:
         """Stop the instances whose process is gone, by the notes of this home."""
         with suppress(FileNotFoundError):
             for name in os.listdir(self._notes):
                 owner = self._owner(name)
                 if owner is not None and is_gone(owner):
+                    refuse_stopped(stop)
                     self.remove(name)
 
-    def attach(self) -> str | None:
+    def attach(self, stop: StopSignal | None) -> str | None:
         """Return the name if an instance goes by it."""
-        return self.name if self.runs(self.name) else None
+        return self.name if self._runs(self.name, stop) else None
 
-    def start(self) -> str:
+    def start(self, stop: StopSignal | None) -> str:
         """Start an instance in which the host's files are not, and make the workspace's directory in it."""
         if not self._image:
             raise NotStarted(f"no instance {self.name!r} runs, and no image is configured to start one from")
@@ -81,22 +86,37 @@ class SingularityRuntime:
                 f"the image {self._image!r} is not on this machine; build it first: "
                 f"{self.title} build image.sif docker://… and name that file"
             )
-        words = ["instance", "start", *self.start_arguments, self._image, self.name]
         # Noted first: an instance without a note would be nobody's.
         self._note()
-        started = self._call(*words, timeout_s=START_S)
+        words = ["instance", "start", *self.start_arguments, self._image, self.name]
+        try:
+            started = self._call(*words, timeout_s=START_S, stop=stop)
+        except NotStarted:
+            self._remove_begun()
+            raise
         if started.exit_code:
             self._forget(self.name)
             require(started, "no instance could be started")
-        made = self._call(*self.entering(self.name)[1:], "/bin/sh", "-c", _MAKE_DIRECTORY, "sh", self._workdir)
-        if made.exit_code:
-            self.remove(self.name)
-            require(made, f"{self._workdir} could not be made in the container")
+        make = [*self.entering(self.name)[1:], "/bin/sh", "-c", _MAKE_DIRECTORY, "sh", self._workdir]
+        try:
+            require(self._call(*make, stop=stop), f"{self._workdir} could not be made in the container")
+        except NotStarted:
+            self._remove_begun()
+            raise
         return self.name
+
+    def _remove_begun(self) -> None:
+        """Stop what a start has made that came to nothing; what will not be stopped keeps its note, for the sweep."""
+        with suppress(NotStarted):
+            self._call("instance", "stop", self.name, timeout_s=END_S)
+            self._forget(self.name)
 
     def runs(self, container: str) -> bool:
         """Look it up in the list of instances."""
-        listed = self._call("instance", "list", "--json")
+        return self._runs(container, None)
+
+    def _runs(self, container: str, stop: StopSignal | None) -> bool:
+        listed = self._call("instance", "list", "--json", stop=stop)
         require(listed)
         try:
             instances = json.loads(listed.output)["instances"]
@@ -144,5 +164,5 @@ class SingularityRuntime:
         with suppress(FileNotFoundError):
             os.remove(os.path.join(self._notes, name))
 
-    def _call(self, *words: str, timeout_s: float = CALL_S) -> Executed:
-        return call_client([self._cli, *words], self._site.environment, timeout_s=timeout_s)
+    def _call(self, *words: str, timeout_s: float = CALL_S, stop: StopSignal | None = None) -> Executed:
+        return call_client([self._cli, *words], self._site.environment, timeout_s=timeout_s, stop=stop)

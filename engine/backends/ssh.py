@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from engine.backends.base import ProcessResult, Site, StopSignal
@@ -17,6 +18,7 @@ from engine.backends.client import ClientChannel, call_client
 from engine.backends.container import inside, is_gone, this_owner
 from engine.backends.conversation import Hearing, NotStarted, Order, language, run_elsewhere
 from engine.backends.options import Options
+from engine.backends.waiting import holding, refuse_stopped
 from engine.backends.wrapper import GATE, Verdict, killing, one_line
 from engine.errors import ToolRefused
 
@@ -79,7 +81,8 @@ class SshBackend:
         directory = inside(self._site, self._path, cwd)
         order = Order(command, directory, {**language(env), **self._env}, keep_background)
         try:
-            return run_elsewhere(self._open_channel, order, Hearing(on_output), stop, timeout_s)
+            opening = partial(self._open_channel, stop)
+            return run_elsewhere(opening, order, Hearing(on_output), stop, timeout_s)
         except NotStarted as error:
             raise ToolRefused(f"ssh {self._host}", f"{error.reason}. Nothing ran there") from error
 
@@ -93,8 +96,8 @@ class SshBackend:
             call_client(self._arguments(sockets, "-O", "exit"), self._site.environment, timeout_s=_CALL_S)
         shutil.rmtree(sockets, ignore_errors=True)
 
-    def _open_channel(self, text: str, mark: str) -> ClientChannel:
-        sockets = self._connected()
+    def _open_channel(self, stop: StopSignal, text: str, mark: str) -> ClientChannel:
+        sockets = self._connected(stop)
 
         def kill(verdict: Verdict) -> None:
             if verdict.group is None:
@@ -105,30 +108,30 @@ class SshBackend:
 
         return ClientChannel(self._remote(sockets), self._site.environment, text, kill)
 
-    def _connected(self) -> str:
+    def _connected(self, stop: StopSignal) -> str:
         """Return the directory of the connection's socket, with a connection behind it; raises ``NotStarted``."""
-        with self._lock:
+        with holding(self._lock, stop):
             if self._sockets is None:
                 _sweep()
                 # Short, because a socket's path may have some hundred bytes; private, because it is as good as a key.
                 self._sockets = tempfile.mkdtemp(prefix=f"{_PREFIX}{this_owner()}-", dir=_PLACE)
             sockets = self._sockets
-            there = call_client(self._arguments(sockets, "-O", "check"), self._site.environment, timeout_s=_CALL_S)
-            if there.exit_code == 0:
-                return sockets
-            self._connect(sockets)
-            return sockets
+            check = self._arguments(sockets, "-O", "check")
+            there = call_client(check, self._site.environment, timeout_s=_CALL_S, stop=stop)
+            if there.exit_code != 0:
+                self._connect(sockets, stop)
+        refuse_stopped(stop)
+        return sockets
 
-    def _connect(self, sockets: str) -> None:
+    def _connect(self, sockets: str, stop: StopSignal) -> None:
         """Make the connection that the others use; it stays behind, in the background, when this call ends.
 
         What stays behind keeps its standard errors open, so they go to a file: a pipe would not end before it.
         """
         said = os.path.join(sockets, "said")
         sharing = ["-o", "ControlMaster=auto", "-o", f"ControlPersist={IDLE_S}", "-E", said]
-        done = call_client(
-            [*self._arguments(sockets, *sharing), "exit 0"], self._site.environment, timeout_s=_CALL_S, detaches=True
-        )
+        connect = [*self._arguments(sockets, *sharing), "exit 0"]
+        done = call_client(connect, self._site.environment, timeout_s=_CALL_S, detaches=True, stop=stop)
         if done.exit_code != 0:
             reason = _last_said(said) or f"ssh ended with exit code {done.exit_code} and said nothing"
             raise NotStarted(f"no connection: {reason}")
