@@ -18,6 +18,8 @@ MOST_FILES = 10
 """Files of one message; platforms allow no more in one go."""
 
 NAME_CHARACTERS = 100
+NAME_BYTES = 200
+"""How long a name may be; file systems take 255 bytes, and it is kept with a number before it."""
 
 _log = logging.getLogger(__name__)
 
@@ -91,9 +93,12 @@ def safe_names(files: Sequence[Attachment]) -> tuple[Attachment, ...]:
 def _safe_name(given: str) -> str:
     last = given.replace("\\", "/").rstrip("/").rpartition("/")[2]
     kept = "".join(mark if mark.isprintable() else "_" for mark in last).strip().lstrip(".-~").strip()
-    if len(kept) > NAME_CHARACTERS:
+    if len(kept) > NAME_CHARACTERS or len(kept.encode()) > NAME_BYTES:
         stem, suffix = os.path.splitext(kept)
-        kept = stem[: NAME_CHARACTERS - len(suffix[-20:])] + suffix[-20:]
+        suffix = suffix[-20:]
+        room = NAME_BYTES - len(suffix.encode())
+        # What is half of a character at the cut goes, too.
+        kept = stem[: NAME_CHARACTERS - len(suffix)].encode()[:room].decode(errors="ignore") + suffix
     return kept or "file"
 
 

@@ -277,6 +277,15 @@ async def test_a_button_is_for_its_person_and_admins_in_its_chat(memory: Memory,
         assert entered == Reception(notice, spent=spent)
 
 
+async def test_a_button_of_somebody_who_spoke_as_the_group_is_for_whoever_is_admitted_in_it(memory: Memory):
+    token = await minted(memory, user="-100")
+    here = replace(press(token, "8"), circles=("-100",))
+
+    assert isinstance(await door(memory, ADMITTED).enter(here), Entry)
+    entered = await door(memory, replace(ADMITTED, people=frozenset({"8"}))).enter(replace(here, circles=("-200",)))
+    assert entered == Reception(refusals.ANOTHERS_BUTTON)
+
+
 async def test_a_button_of_a_reply_to_nobody_is_for_everybody_admitted(memory: Memory):
     token = await minted(memory, user=None)
     rules = replace(ADMITTED, people=frozenset({"8"}))

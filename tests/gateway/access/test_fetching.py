@@ -3,7 +3,7 @@
 import pytest
 
 from adapters.contract import Attachment, Offered, SendFailed
-from gateway.access.fetching import MOST_FILES, NAME_CHARACTERS, fetch, safe_names
+from gateway.access.fetching import MOST_FILES, NAME_BYTES, NAME_CHARACTERS, fetch, safe_names
 
 
 def offered(name: str, outcome: bytes | Exception, size: int | None = None) -> Offered:
@@ -61,6 +61,8 @@ async def test_a_message_brings_so_many_files_and_no_more():
         ("x" * 300 + ".tar", "x" * (NAME_CHARACTERS - 4) + ".tar"),
         ("." + "y" * 300, "y" * NAME_CHARACTERS),
         ("x." + "y" * 300, None),
+        ("漢" * 99, "漢" * (NAME_BYTES // 3)),
+        ("é" + "😀" * 70 + ".gz", "é" + "😀" * ((NAME_BYTES - 5) // 4) + ".gz"),
     ],
 )
 def test_a_name_is_one_visible_component_of_a_path(given, safe):
@@ -68,6 +70,7 @@ def test_a_name_is_one_visible_component_of_a_path(given, safe):
 
     assert safe is None or file.name == safe
     assert 0 < len(file.name) <= NAME_CHARACTERS
+    assert len(file.name.encode()) <= NAME_BYTES
     assert "/" not in file.name
     assert file.content == b"x"
 
