@@ -14,6 +14,7 @@ OUTPUT_LIMIT_BYTES: Final = 64 * 1024
 
 _SNIFFED_BYTES = 8000
 _BINARY_SHARE = 0.1  # more odd characters than that, and it is no text
+_FEW = 8  # so many bytes that are no UTF-8 make no binary of a short text: a name in another encoding has some
 _TERMINAL = "\t\n\r\x1b\b\f\0"  # what programs write to terminals, and NUL, which find -print0 puts between names
 _SHELL_SIGNAL = 128
 _WHOLE_S = 1.0
@@ -121,8 +122,10 @@ def _from_line(tail: bytes) -> bytes:
 
 def _is_binary(sample: bytes) -> bool:
     text = sample.decode("utf-8", "surrogateescape")
-    odd = sum(1 for char in text if (char < " " and char not in _TERMINAL) or "\udc80" <= char <= "\udcff")
-    return odd > len(text) * _BINARY_SHARE
+    # Between names there is one NUL, so two in a row are none of these.
+    control = sum(1 for char in text if char < " " and char not in _TERMINAL) + text.count("\0\0")
+    undecodable = sum(1 for char in text if "\udc80" <= char <= "\udcff")
+    return control + undecodable > max(len(text) * _BINARY_SHARE, 0 if control else _FEW)
 
 
 def _text(output: bytes) -> str:

@@ -89,9 +89,18 @@ def test_bytes_that_are_no_text_are_escaped_and_the_text_is_valid() -> None:
     assert text == "name: caf\\xe9, and enough text around it\n\\x00\\x07\n"
 
 
-@pytest.mark.parametrize("output", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xde\xad\xbe\xef", bytes(range(256)) * 10])
+@pytest.mark.parametrize(
+    "output", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xde\xad\xbe\xef", bytes(range(256)) * 10, bytes(1000)]
+)
 def test_binary_output_is_named_not_shown(output: bytes) -> None:
     assert describe(ended(head=output)).text == f"[binary output of {len(output)} bytes; it is not shown]"
+
+
+@pytest.mark.parametrize(
+    ("output", "text"), [(b"caf\xe9\n", "caf\\xe9\n"), (b"\xff\xfe \xe2\x82 ok\n", "\\xff\\xfe \\xe2\\x82 ok\n")]
+)
+def test_a_short_text_with_a_few_bytes_that_are_no_utf_8_is_shown(output: bytes, text: str) -> None:
+    assert describe(ended(head=output)).text == text
 
 
 def test_names_parted_by_nul_are_shown() -> None:
