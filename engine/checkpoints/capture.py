@@ -23,7 +23,7 @@ from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.found import Scan
 from engine.checkpoints.looking import Look
 from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
-from engine.checkpoints.mending import Proof, mend_contents, mend_modes, mend_trees
+from engine.checkpoints.mending import Proof, mend_contents, mend_modes, mend_trees, without
 from engine.checkpoints.reading import blob_oid
 from engine.checkpoints.scan import megabytes
 from engine.checkpoints.touched import EVERYTHING, Touched
@@ -88,6 +88,7 @@ def capture(
     feed: WorkspaceFeed | None = None,
     named: Iterable[str] = (),
     anew: bool = False,
+    unread: Iterable[str] = (),
 ) -> Captured:
     """Capture a workspace; the caller holds ``store.use``.
 
@@ -99,6 +100,7 @@ def capture(
         feed: what tells of changes, so that only what was touched is looked at.
         named: paths that are looked at although the feed says nothing of them.
         anew: look at everything, whatever the feed says.
+        unread: files that are read whatever their times say.
 
     Raises:
         CaptureFailed: it cannot be read, is too large, or would not keep still.
@@ -106,7 +108,7 @@ def capture(
         StorageFailed: the system refused it; the base is as it was.
     """
     proof = Proof(store, workspace)
-    before = proof.prove(_trusted_base(store, workspace))
+    before = without(proof.prove(_trusted_base(store, workspace)), unread)
     forced = frozenset(forced)
     also = EVERYTHING if anew else Touched(frozenset(named))
     for attempt in range(_ATTEMPTS):

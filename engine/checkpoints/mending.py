@@ -94,8 +94,14 @@ def without_lost(store: Store, base: Index, broken_packs: Iterable[str] = ()) ->
         return Index()
     if not lost:
         return base
-    rows = {path: _marked(row) if row.entry.oid in lost else row for path, row in base.rows.items()}
-    return replace(base, rows=Rows.of(rows), modes_oid=None if base.modes_oid in lost else base.modes_oid)
+    unread = (path for path, row in base.rows.items() if row.entry.oid in lost)
+    return replace(without(base, unread), modes_oid=None if base.modes_oid in lost else base.modes_oid)
+
+
+def without(base: Index, paths: Iterable[str]) -> Index:
+    """Return an index in which files are marked, so that a walk reads them again whatever their times say."""
+    marked = {path: _marked(base.rows[path]) for path in paths if path in base.rows}
+    return replace(base, rows=Rows.of({**base.rows, **marked})) if marked else base
 
 
 def _marked(row: Row) -> Row:

@@ -40,7 +40,7 @@ from engine.restore.differences import below_directories, find_differences, read
 from engine.restore.judgement import Judged, judge
 from engine.restore.plan import Facts, classify, is_full, ledger_after
 from engine.restore.reports import decode_report, dropped, encode_report, make_report
-from engine.restore.safety import find_lost, holds_what_goes, name_merged, prove_contents
+from engine.restore.safety import find_lost, find_stale, holds_what_goes, name_merged, prove_contents
 from engine.restore.scope import Request, claim_of, find_passed, scope_of
 from engine.restore.selection import (
     Selection,
@@ -106,6 +106,13 @@ class Restores:
         with open_reader(self._store.git) as reader:
             return self._plan_soundly(workspace, request, reader, to_apply=False)
 
+    def _plan_to_apply(self, workspace: Workspace, request: Request, reader: ObjectReader) -> Planned:
+        """Plan with what stands there read, where the plan takes it away and it is not what it seemed to be."""
+        planned = self._plan_soundly(workspace, request, reader, to_apply=True)
+        with self._open_tree(workspace) as tree:
+            stale = find_stale(tree, planned.plan)
+        return self._plan(workspace, request, reader, anew=True, unread=stale) if stale else planned
+
     def _plan_soundly(self, workspace: Workspace, request: Request, reader: ObjectReader, *, to_apply: bool) -> Planned:
         """Plan; where the store cannot give back what the plan needs, prove and mend all of the base first.
 
@@ -120,7 +127,15 @@ class Restores:
             remembered.proved = False
         return self._plan(workspace, request, reader, anew=to_apply)
 
-    def _plan(self, workspace: Workspace, request: Request, reader: ObjectReader, *, anew: bool) -> Planned:
+    def _plan(
+        self,
+        workspace: Workspace,
+        request: Request,
+        reader: ObjectReader,
+        *,
+        anew: bool,
+        unread: frozenset[str] = frozenset(),
+    ) -> Planned:
         held = list_held(self._store, workspace)
         target = get_held(self._store, workspace, held, request.checkpoint_id)
         if not request.everything:
@@ -128,7 +143,7 @@ class Restores:
         selection = self._selection(workspace, target, request, reader)
         feed = None if self._feed is None else self._feed.of(workspace)
         forced = self._store.ledger(workspace).present()
-        captured = capture(self._store, workspace, self._own(), forced, feed=feed, anew=anew)
+        captured = capture(self._store, workspace, self._own(), forced, feed=feed, anew=anew, unread=unread)
         items, known = self._items(workspace, request, target, captured, selection, reader, thorough=anew)
         ledger = self._store.ledger(workspace)
         plan = RestorePlan(
@@ -223,7 +238,7 @@ class Restores:
         self, shown: RestorePlan, turn: TurnRef | None, replaced_head: str | None, reader: ObjectReader
     ) -> RestoreReport:
         request = Request(shown.target.id, shown.selection, shown.everything, shown.turns, shown.chat, shown.token)
-        planned = self._plan_soundly(shown.workspace, request, reader, to_apply=True)
+        planned = self._plan_to_apply(shown.workspace, request, reader)
         plan = planned.plan
         replanned = _replanned(shown, plan)
         items = tuple(_journal_item(item, planned.known) for item in plan.items)

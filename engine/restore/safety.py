@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.manifest import MODES_PATH, git_mode
 from engine.checkpoints.mending import mend_contents
+from engine.checkpoints.standing import look_at
 from engine.errors import CaptureFailed, StoreDamaged
-from engine.host.files import Tree
+from engine.host.files import ContentChanged, Tree
 from engine.host.git import Git
-from engine.host.paths import display
+from engine.host.paths import PathUnsafe, display
 from engine.model import Action, Entry, EntryKind, RestorePlan
 from engine.store.loose import is_sound_file
 from engine.store.objects import CommitContent, missing_objects, open_writer
@@ -60,6 +61,24 @@ def holds_what_goes(reader: ObjectReader, plan: RestorePlan, captured: Captured)
         return False
     held = ((path, entry) for path, entry in going.items() if entry.kind is not EntryKind.DIRECTORY)
     return all(found.get(path) == (git_mode(entry), entry.oid) for path, entry in held)
+
+
+def find_stale(files: Tree, plan: RestorePlan) -> frozenset[str]:
+    """Return those files that a plan takes away and that do not hold what was captured, whatever their times say.
+
+    A mapping can be written to without a trace while its page waits to be written out (mmap(2)).
+    """
+    return frozenset(path for path, entry in _going(plan).items() if _is_stale(files, path, entry))
+
+
+def _is_stale(files: Tree, path: str, entry: Entry) -> bool:
+    if entry.kind is not EntryKind.FILE:
+        return False
+    try:
+        found = look_at(files, path)[1]
+    except (OSError, PathUnsafe, ContentChanged):
+        return False  # which applying the plan finds, and says
+    return found is not None and found.kind is EntryKind.FILE and found.oid != entry.oid
 
 
 def prove_contents(git: Git, reader: ObjectReader, files: Tree, plan: RestorePlan) -> None:

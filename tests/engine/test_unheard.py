@@ -123,6 +123,27 @@ def test_link_that_a_command_writes_through_is_followed(warm: Lab) -> None:
         assert warm.read("d2/f") == "FIRST of d2/f\n"
 
 
+@pytest.mark.parametrize("everything", [False, True])
+def test_what_is_written_through_a_mapping_once_more_does_not_stand_in_a_restores_way(
+    lab: Lab, *, everything: bool
+) -> None:
+    lab.edit("f", "first of f\n")
+    lab.write("f", "agent of f\n")
+    with mapped(lab.root / "f") as memory:
+        memory[:5] = b"ONE.."
+        for number in range(4):  # by the last of them its times are old enough to be believed
+            lab.write("warm", f"{number}\n")
+        memory[:5] = b"TWO.."  # while its page was not written out its times stay
+
+        report = lab.rollback(5, everything=everything)
+
+        assert report.failed == ()
+        assert [note.path for note in report.kept] == ([] if everything else ["f"])
+        assert lab.read("f") == ("first of f\n" if everything else "TWO.. of f\n")
+        lab.undo_restore(report)
+        assert lab.read("f") == "TWO.. of f\n"
+
+
 def test_uncaptured_things_that_a_script_removes_are_named(lab: Lab, tmp_path: Path) -> None:
     lab.limits = Limits(max_file_size_bytes=10)
     for name in ("build/out", "node_modules/a/index.js", ".venv/x", ".idea/x", "a.log", "__pycache__/y.pyc", "z.o"):
