@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from adapters.contract import Adapter, Place
+from adapters.contract import Adapter, Inbound, Place, Reception
 from gateway.access.admission import Access, Rules
 from gateway.access.door import Door
 from gateway.access.welcomes import Welcomes
@@ -39,7 +39,7 @@ from gateway.operation.recovery import recover
 from gateway.operation.supervisor import Supervisor
 from gateway.state.buttons import KEPT
 from gateway.state.clock import Clock, utc_now
-from gateway.state.errors import StateError
+from gateway.state.errors import DatabaseUnusable, StateError
 from gateway.state.memory import Memory, open_memory
 from gateway.turns.running import TurnRunner
 from gateway.turns.writers import Writers
@@ -251,10 +251,17 @@ class _Run:
         async with anyio.create_task_group() as intake:
             intake.start_soon(self._watch_signals, intake)
             self._service.supervisor.ready()
-            await self._connections.run(self._hub.receive)
+            await self._connections.run(self._hub.receive if self._service.stays else self._receive_or_say)
             if self._service.stays:
                 await anyio.sleep_forever()
             intake.cancel_scope.cancel()
+
+    async def _receive_or_say(self, inbound: Inbound) -> Reception:
+        """Say what a platform would deliver again: at a terminal the next word is the person's, and turns go on."""
+        try:
+            return await self._hub.receive(inbound)
+        except DatabaseUnusable as error:
+            return Reception(f"✖ This was not taken in: {error}")
 
     async def _watch_signals(self, intake: TaskGroup) -> None:
         self._stopped_by = await anext(self._signals)

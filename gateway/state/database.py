@@ -33,6 +33,10 @@ BUSY_TIMEOUT_S = 10.0
 CHECKED_ON_OPEN_BYTES = 64 * 1024 * 1024
 """Up to this size every page is checked on open (tens of milliseconds); larger files are left to `Database.check`."""
 
+_GONE = "its file was removed or replaced while it was open, and what is kept since ends with this process"
+
+_Identity = tuple[int, int]
+
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT")
 
 
@@ -67,9 +71,10 @@ class Transaction:
 class Database:
     """An open database; made by `open_database`, which also closes it."""
 
-    def __init__(self, path: str, connection: aiosqlite.Connection) -> None:
+    def __init__(self, path: str, connection: aiosqlite.Connection, identity: _Identity | None) -> None:
         self.path = path
         self._connection = connection
+        self._identity = identity
         self._lock = anyio.Lock()
         self._durable: bool | None = True
 
@@ -122,12 +127,14 @@ class Database:
         return rows[0] if rows else None
 
     async def prove_writable(self) -> None:
-        """Write what is there already, so that a page goes to the disk.
+        """Write what is there already, so that a page goes to the disk, to the file that the next start will open.
 
         Raises:
-            DatabaseUnusable: it could not be written.
+            DatabaseUnusable: it could not be written, or the file was removed or replaced while it was open.
             DatabaseDamaged: the file turned out to be unsound.
         """
+        if await to_thread.run_sync(_identity, self.path) != self._identity:
+            raise DatabaseUnusable(self.path, _GONE)
         async with self.transaction(durable=False) as tx:
             row = await tx.fetch_one("PRAGMA user_version")
             await tx.execute(f"PRAGMA user_version = {int(row[0]) if row is not None else 0}")
@@ -153,6 +160,7 @@ async def open_database(path: str) -> AsyncIterator[Database]:
         DatabaseTooNew: a newer version has written it.
     """
     size_bytes = await to_thread.run_sync(_prepare, path)
+    identity = await to_thread.run_sync(_identity, path)
     connection = aiosqlite.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S)
     with _translated(path):
         # Its thread has started once this returns; from here on it is always closed.
@@ -162,7 +170,7 @@ async def open_database(path: str) -> AsyncIterator[Database]:
         connection.text_factory = _load_text
         with _translated(path):
             await _configure(connection, path, check=size_bytes <= CHECKED_ON_OPEN_BYTES)
-        database = Database(path, connection)
+        database = Database(path, connection, identity)
         await _migrate(database)
         yield database
     finally:
@@ -187,10 +195,21 @@ def _prepare(path: str) -> int:
         raise DatabaseUnusable(path, error.strerror or str(error)) from error
 
 
+def _identity(path: str) -> _Identity | None:
+    """Which file has the name now."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 async def _configure(connection: aiosqlite.Connection, path: str, *, check: bool) -> None:
     await connection.execute_fetchall("PRAGMA journal_mode = WAL")
     await connection.execute_fetchall("PRAGMA synchronous = FULL")
     await connection.execute_fetchall("PRAGMA foreign_keys = ON")
+    # Words that are taken out, as of a message that has been dealt with, are not left behind in the file.
+    await connection.execute_fetchall("PRAGMA secure_delete = FAST")
     if check:
         rows = list(await connection.execute_fetchall("PRAGMA quick_check(1)"))
         if rows[0][0] != "ok":

@@ -50,7 +50,9 @@ class Phone(Platform):
         assert self._receive is not None
         self._count += 1
         event_id = f"{self.name}-{self._count}"
-        await self._receive(Inbound(Place(self.name, chat), user, event_id, text))
+        reception = await self._receive(Inbound(Place(self.name, chat), user, event_id, text))
+        if reception.notice is not None:
+            self._note("notice", Place(self.name, chat), reception.notice)
         return event_id
 
     async def ask(self, text: str, chat: str = "here") -> list[str]:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from sqlite3 import connect
 
 import aiohttp
 import anyio
@@ -195,3 +196,28 @@ SPEECH = (
     "/retry",
     f"/workspace {WORDS}",
 )
+
+
+async def test_what_a_terminal_says_while_nothing_can_be_stored_is_answered_and_ends_nothing(tmp_path, monkeypatch):
+    """A platform would deliver it again; at a terminal the person does. The turn in another chat goes on."""
+    monkeypatch.setattr("gateway.state.database.BUSY_TIMEOUT_S", 0.01)
+    phone = Phone("console")
+    service = await make_service(tmp_path, phone, checkpoints=False, stays=False)
+
+    async with serving(service):
+        await phone.ask("$ echo before")
+        running = await phone.write("$ echo up; while [ ! -e go ]; do sleep 0.02; done; echo after", "there")
+        await phone.wait_for(lambda _: any(what == "progress" and "\nup" in text for what, _, text in phone.seen))
+        other = await anyio.to_thread.run_sync(
+            lambda: connect(tmp_path / "home" / "gateway.db", isolation_level=None, check_same_thread=False)
+        )
+        await anyio.to_thread.run_sync(other.execute, "BEGIN IMMEDIATE")
+        await phone.write("$ echo lost")
+        await anyio.to_thread.run_sync(other.close)
+        await anyio.Path(tmp_path / "project" / "go").touch()
+        await phone.wait_finished(running)
+
+    (notice,) = [text for what, _, text in phone.seen if what == "notice"]
+    assert notice.startswith("✖ This was not taken in: the database ")
+    assert "after" in phone.sent(Place("console", "there"))[-1]
+    assert not any("lost" in text for text in phone.sent(Place("console", "here")))

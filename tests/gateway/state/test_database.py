@@ -342,6 +342,21 @@ async def test_the_connections_thread_always_ends(tmp_path: Path, failing: str):
             assert not thread.is_alive()
 
 
+async def test_a_file_that_is_gone_or_another_is_not_proved_writable(database: Database):
+    """The open file can still be written; nobody will find again what is."""
+    path = anyio.Path(database.path)
+    kept = await path.rename(f"{path}.kept")
+    with pytest.raises(DatabaseUnusable, match="removed or replaced"):
+        await database.prove_writable()
+
+    await path.write_bytes(b"")
+    with pytest.raises(DatabaseUnusable, match="removed or replaced"):
+        await database.prove_writable()
+
+    await kept.rename(path)
+    await database.prove_writable()
+
+
 async def test_it_is_proved_writable_by_writing(database: Database):
     log = anyio.Path(f"{database.path}-wal")
     before = (await log.stat()).st_size
