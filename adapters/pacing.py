@@ -5,6 +5,7 @@ What takes less than a moment shows no words. A place that its platform asks to 
 
 import logging
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -13,6 +14,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from adapters.contract import Part, Place, SendFailed, Style
+from adapters.pages import Room, valid
 
 FAREWELL_S = 2.0
 """How long what is still shown may take to go once the adapter stops."""
@@ -45,12 +47,24 @@ class Screen(Protocol):
         ...
 
 
-def parts_of(text: str, watch: "Stopwatch", *, most_output: int, most_answer: int) -> list[Part]:
-    """What is shown of progress (see `Adapter.progress`): of output or of an answer so many characters, the newest."""
+def parts_of(text: str, watch: "Stopwatch", *, most_output: int, answer: Room) -> list[Part]:
+    """What is shown of progress (see `Adapter.progress`): the newest characters of output, or end of an answer."""
     title, _, rest = text.partition("\n")
     if title:
         return [Part(watch.timed(title[:most_output])), Part(rest[-most_output:], Style.BLOCK)]
-    return [Part(rest if len(rest) <= most_answer else f"… {rest[-most_answer:].partition(' ')[2]}")]
+    return [Part(_ending(valid(rest), answer))]
+
+
+def _ending(text: str, room: Room) -> str:
+    """As much of a text's end as there is room for, from the beginning of a word where one is near."""
+    if room.taken([Part(text)]) <= room.longest:
+        return text
+    # No character takes up less than one, so no more of them has to be measured.
+    starts = range(max(len(text) - room.longest, 0), len(text))
+    fits = bisect_left(starts, True, key=lambda start: room.taken([Part(text[start:])]) <= room.longest)
+    end = text[starts[fits] :] if fits < len(starts) else ""
+    word, _, rest = end.partition(" ")
+    return f"… {rest if len(word) < len(end) // 2 else end}"
 
 
 class Stopwatch:

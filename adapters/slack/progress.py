@@ -2,7 +2,7 @@
 
 from adapters.contract import Part, Place, Style
 from adapters.pacing import Stopwatch, parts_of
-from adapters.pages import apart, divide
+from adapters.pages import Room, apart, divide
 from adapters.slack.client import REFUSALS, Client, send_failure
 from adapters.slack.places import Address
 from adapters.slack.rendering import ROOM, said
@@ -14,8 +14,8 @@ AGAIN_S = 10.0
 """Nothing that is shown here fades, but how long it has been going on is told anew."""
 
 LONGEST = 300
-LONGEST_ANSWER = 2000
-"""Characters of progress, the newest ones, and of an answer: a process that is killed leaves them there."""
+ANSWER = Room(2000, ROOM.measure)
+"""Characters of progress, and how much of an answer, the newest: a process that is killed leaves them there."""
 
 
 class Message:
@@ -36,7 +36,7 @@ class Message:
 
     async def show(self, text: str) -> None:
         """Post the message, or change it if it says something else."""
-        shown = parts_of(text, self._watch, most_output=LONGEST, most_answer=LONGEST_ANSWER)
+        shown = parts_of(text, self._watch, most_output=LONGEST, answer=ANSWER)
         if shown == self._shown:
             return
         parts = [*shown, Part("…" if shown[-1].style is Style.BLOCK and shown[-1].text.strip() else "\n…")]

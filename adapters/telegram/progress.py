@@ -14,10 +14,10 @@ from aiogram.exceptions import ClientDecodeError, TelegramBadRequest, TelegramNo
 
 from adapters.contract import Part, Place
 from adapters.pacing import Stopwatch, parts_of
-from adapters.pages import apart, divide
+from adapters.pages import Room, apart, divide
 from adapters.telegram.client import reason_of, sending, taken
 from adapters.telegram.places import Address
-from adapters.telegram.rendering import LIMITS, rendered
+from adapters.telegram.rendering import LIMITS, rendered, units
 
 EVERY_S = 1.0
 EVERY_IN_GROUP_S = 3.0
@@ -30,8 +30,8 @@ LONGEST_DRAFT = 1000
 LONGEST_MESSAGE = 300
 """Characters of what came of it that are shown, the newest ones."""
 
-LONGEST_ANSWER = 3000
-"""Characters that are shown of an answer that is being written, the newest ones."""
+ANSWER = Room(3000, units)
+"""How much is shown of an answer that is being written, the newest of it."""
 
 ANSWER_S = 10
 """How long a call may take that nobody misses."""
@@ -86,7 +86,7 @@ class Screen:
                     self._takes_drafts = False
                 else:
                     return
-            parts = parts_of(text, self._watch, most_output=LONGEST_MESSAGE, most_answer=LONGEST_ANSWER)
+            parts = parts_of(text, self._watch, most_output=LONGEST_MESSAGE, answer=ANSWER)
             if parts != self._shown:
                 self._shown = parts
                 await self._show_message(parts)
@@ -98,7 +98,7 @@ class Screen:
                 await self._bot.delete_message(self._address.chat, self._message, request_timeout=ANSWER_S)
 
     async def _show_draft(self, text: str) -> None:
-        said = _said(parts_of(text, self._watch, most_output=LONGEST_DRAFT, most_answer=LONGEST_ANSWER))
+        said = _said(parts_of(text, self._watch, most_output=LONGEST_DRAFT, answer=ANSWER))
         await self._bot.send_message_draft(draft_id=self._draft, can_stop=True, **said, **self._there)
 
     async def _show_message(self, parts: list[Part]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from adapters.contract import Part, Place, SendFailed, Style
 from adapters.pacing import SAID_FROM_S, Pacer, Stopwatch, parts_of
+from adapters.pages import Room
 
 ONE = Place("paper", "1")
 TWO = Place("paper", "2")
@@ -199,8 +200,20 @@ def test_what_lasts_is_told_its_time_and_the_next_thing_its_own():
 
 def test_what_came_of_it_is_shown_in_its_newest_part_and_so_is_an_answer():
     def shown(text: str) -> list[Part]:
-        return parts_of(text, Stopwatch(), most_output=10, most_answer=20)
+        return parts_of(text, Stopwatch(), most_output=10, answer=Room(20))
 
     assert shown("make\nline 1\nline 2") == [Part("make"), Part("e 1\nline 2", Style.BLOCK)]
     assert shown("\nmake it so") == [Part("make it so")]
     assert shown("\nthis answer is longer than what is shown") == [Part("… than what is shown")]
+    assert shown("\n" + "语" * 30 + "言") == [Part("… " + "语" * 19 + "言")]
+
+
+def test_the_end_of_an_answer_is_measured_as_the_platform_measures():
+    def shown(text: str, longest: int) -> list[Part]:
+        in_bytes = Room(longest, lambda part: len(part.text.encode()))
+        return parts_of(text, Stopwatch(), most_output=10, answer=in_bytes)
+
+    assert shown("\néééé ééé ééé", 30) == [Part("éééé ééé ééé")]
+    assert shown("\néééé ééé ééé", 16) == [Part("… ééé ééé")]
+    assert shown("\néééé ééé ééé", 1) == [Part("… ")]
+    assert shown("\nhalf \ud83d", 30) == [Part("half \ufffd")]
