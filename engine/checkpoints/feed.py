@@ -95,6 +95,8 @@ class Feed:
         if ground.files:
             # What happens to it is told to the directory that it is from.
             raise WatchingImpossible(f"a file is mounted over {ground.files[0]}")
+        if ground.layers:
+            raise WatchingImpossible(f"it is an overlay, and what changes in {ground.layers[0]} would not be heard of")
         return ground
 
     def close(self) -> None:

@@ -409,6 +409,30 @@ assert (before, after) == (None, f"a file is mounted over {{target}}"), (before,
     subprocess.run([*alone, sys.executable, "-c", script], check=True)
 
 
+def test_an_overlay_is_listened_to_where_its_layers_are_out_of_reach_alone(tmp_path: Path) -> None:
+    script = f"""
+import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from engine.checkpoints.feed import Feed
+import os, subprocess
+base = {str(tmp_path)!r}
+subprocess.run(["mount", "-t", "tmpfs", "none", base], check=True)
+for name in ("lower", "with space", "work", "ws"):
+    os.mkdir(f"{{base}}/{{name}}")
+options = f"lowerdir={{base}}/lower,upperdir={{base}}/with space,workdir={{base}}/work"
+subprocess.run(["mount", "-t", "overlay", "-o", options, "none", f"{{base}}/ws"], check=True)
+reached = Feed().hindrance(f"{{base}}/ws")
+os.rename(f"{{base}}/lower", f"{{base}}/lower2")
+upper = Feed().hindrance(f"{{base}}/ws")
+os.rename(f"{{base}}/with space", f"{{base}}/upper2")
+hidden = Feed().hindrance(f"{{base}}/ws")
+assert reached == f"it is an overlay, and what changes in {{base}}/lower would not be heard of", reached
+assert upper == f"it is an overlay, and what changes in {{base}}/with space would not be heard of", upper
+assert hidden is None, hidden
+"""
+    alone = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-r", "-m"]
+    subprocess.run([*alone, sys.executable, "-c", script], check=True)
+
+
 def test_where_too_many_directories_would_be_watched_none_is(tmp_path: Path) -> None:
     site = Site(tmp_path, most_watches=2)
     site.write("a/b/c.txt")
