@@ -240,7 +240,7 @@ class Guard:
         notes += gap_notes(new_gaps(state, captured))
         notes += gap_notes(gone)
         uncaptured = uncaptured_before(state, changes)
-        stats, lost = self._note(workspace, call.turn, found, changes, captured, uncaptured)
+        stats, lost = self._note(workspace, call.turn, found, changes, state, captured, uncaptured=uncaptured)
         notes += lost_note(lost)
         clear_running(before.running)
         return After(changes, found.checkpoint if found and changed else _taken(before), stats, notes)
@@ -251,7 +251,9 @@ class Guard:
         turn: TurnRef,
         found: Held | None,
         changes: Sequence[Change],
+        state: Captured,
         captured: Captured,
+        *,
         uncaptured: Mapping[str, str] = NO_REASONS,
     ) -> tuple[ChangeStats | None, tuple[str, ...]]:
         """Write down what a tool changed; return what its turn changed so far, and of which paths the state is lost."""
@@ -261,7 +263,7 @@ class Guard:
         stats = None
         lost: tuple[str, ...] = ()
         if found is not None:
-            keep_after(self._store, workspace, found.checkpoint.sequence, captured)
+            keep_after(self._store, workspace, found, state, captured)
             before = {change.path: change.before for change in changes}
             for write in reversed(ledger.writes_of([turn.turn])):
                 before |= write.before
@@ -331,7 +333,7 @@ class Guard:
             captured = self.capture(workspace, running.writes)
             changes = compare_rows(rows, captured.rows, captured.gaps, captured.differing(rows))
             changes = written_as_planned(changes, running.writes)
-            lost = lost_note(self._note(workspace, running.turn, found, changes, captured)[1])
+            lost = lost_note(self._note(workspace, running.turn, found, changes, state, captured)[1])
         why = "the service ended during a tool" if not is_alive(running) else "what a tool changed was not noted"
         return (f"{why}; the state {running.reason} is checkpoint {found.checkpoint.id[:8]}", *lost)
 

@@ -20,7 +20,7 @@ from engine.store.commits import write_commit
 from engine.store.gaps import decode_gap, encode_gap
 from engine.store.opened import Store
 from engine.store.quarantine import names_below, read_quarantine
-from engine.store.refs import RefRecord, after_ref, checkpoint_ref, list_names, list_refs, update_refs
+from engine.store.refs import RefRecord, after_ref, checkpoint_ref, find_ref, list_names, list_refs, update_refs
 from engine.store.torn import find_torn
 
 _LOG = logging.getLogger(__name__)
@@ -240,9 +240,31 @@ def _replace(
     update_refs(store.git, set_to=named, delete=[*names, *after])
 
 
-def keep_after(store: Store, workspace: Workspace, sequence: int, captured: Captured) -> None:
-    """Name the state after a tool, so that what the turn changed can be shown as long as its checkpoint lives."""
-    update_refs(store.git, set_to=[(after_ref(workspace.hash, sequence), captured.commit)])
+def keep_after(store: Store, workspace: Workspace, found: Held, state: Captured, captured: Captured) -> None:
+    """Name the state after a tool, so that what the turn changed can be shown as long as its checkpoint lives.
+
+    What a person edited between two tools of the turn is in no checkpoint, and the later tool may have taken it away:
+    the name then holds the state before that tool, too.
+
+    Args:
+        store: the store.
+        workspace: the workspace.
+        found: the checkpoint of the turn.
+        state: the state before the tool.
+        captured: the state after it.
+
+    Raises:
+        OSError: it is not named.
+    """
+    name = after_ref(workspace.hash, found.checkpoint.sequence)
+    earlier = find_ref(store.git, name, store.commits)
+    held = [] if state.tree == (found.tree if earlier is None else earlier.tree) else [state.commit]
+    if earlier is not None and earlier.parents:
+        held.append(earlier.commit)
+    commit = captured.commit
+    if held:
+        commit = write_commit(store.git, captured.tree, encode_message("after", {}), int(time.time()), held)
+    update_refs(store.git, set_to=[(name, commit)])
 
 
 def drop_after(store: Store, workspace: Workspace, sequence: int) -> None:

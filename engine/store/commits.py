@@ -4,7 +4,7 @@ A commit never changes, but its file may go, or be spoiled. So what is remembere
 file, or where it has none each pack of the store, has the stamp that it was read under.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.errors import GitFailed
@@ -17,21 +17,22 @@ _MOST_REMEMBERED = 4096
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit's tree and message."""
+    """A commit's tree and message, and what it holds besides."""
 
     tree: str
     message: str
+    parents: tuple[str, ...] = ()
 
 
-def write_commit(git: Git, tree: str, message: bytes, at_s: int) -> str:
-    """Write a commit of a tree, without parents and durably, and return its id; nothing names it yet.
+def write_commit(git: Git, tree: str, message: bytes, at_s: int, parents: Sequence[str] = ()) -> str:
+    """Write a commit of a tree durably, and return its id; nothing names it yet.
 
     Raises:
         OSError: it was not written.
     """
-    who = b"Takeback <takeback@localhost> %d +0000" % at_s
-    header = b"tree %s\nauthor %s\ncommitter %s\n\n" % (tree.encode("ascii"), who, who)
-    return write_loose(git.git_dir, "commit", header + message)
+    who = f"Takeback <takeback@localhost> {at_s} +0000"
+    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents), f"author {who}", f"committer {who}", "", ""]
+    return write_loose(git.git_dir, "commit", "\n".join(lines).encode("ascii") + message)
 
 
 class Commits:
@@ -120,5 +121,6 @@ def _read_all(git: Git, oids: list[str]) -> Iterator[tuple[str, bytes]]:
 
 def _parse(content: bytes) -> Commit:
     header, _blank, message = content.partition(b"\n\n")
-    tree = header.split(b"\n", 1)[0].removeprefix(b"tree ").decode("ascii")
-    return Commit(tree, message.lstrip(b"\n").decode("utf-8", "replace"))
+    first, *others = header.decode("utf-8", "replace").split("\n")
+    parents = (line.removeprefix("parent ") for line in others if line.startswith("parent "))
+    return Commit(first.removeprefix("tree "), message.lstrip(b"\n").decode("utf-8", "replace"), tuple(parents))

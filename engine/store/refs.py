@@ -11,12 +11,13 @@ from engine.store.names import read_names, write_name
 
 @dataclass(frozen=True, slots=True)
 class RefRecord:
-    """A ref with what its commit says."""
+    """A ref with what its commit says; see `Commit`."""
 
     name: str
     commit: str
     tree: str
     message: str
+    parents: tuple[str, ...] = ()
 
 
 def checkpoint_ref(workspace_hash: str, sequence: int) -> str:
@@ -74,7 +75,8 @@ def list_refs(
     found = (commits or Commits(git)).find(names.values())
     if broken is not None:
         broken += [name for name, oid in names.items() if oid not in found]
-    return [RefRecord(name, oid, found[oid].tree, found[oid].message) for name, oid in names.items() if oid in found]
+    held = ((name, oid, found[oid]) for name, oid in names.items() if oid in found)
+    return [RefRecord(name, oid, commit.tree, commit.message, commit.parents) for name, oid, commit in held]
 
 
 def list_names(git: Git, prefix: str) -> dict[str, str]:

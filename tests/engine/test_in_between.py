@@ -2,6 +2,7 @@
 
 import os
 
+from engine.api import PrunePolicy
 from engine.model import GapReason, Limits
 from tests.engine.lab import Lab, paths, snapshot
 
@@ -34,6 +35,30 @@ def test_a_persons_file_that_the_agent_moved_comes_back_where_it_was(lab: Lab) -
 
     assert snapshot(lab.root) == moved
     assert before != moved
+
+
+def test_what_a_person_wrote_between_tools_of_a_turn_outlasts_a_prune(lab: Lab) -> None:
+    """Several times in one turn, a script, a command and a file tool take it away; no checkpoint ever held it."""
+    for name in ("a", "b", "c", "d"):
+        lab.edit(name, f"first {name}\n")
+    lab.run("echo agent > x")
+    lab.edit("a", "mine a\n")
+    lab.edit("new", "mine new\n")
+    lab.run("rm a", new_turn=False)
+    lab.edit("b", "mine b\n")
+    lab.run('python3 -c \'import os; os.remove("b"); os.remove("new")\'', new_turn=False)
+    lab.edit("c", "mine c\n")
+    lab.write("c", "agent c\n", new_turn=False)
+    lab.run("echo more >> x", new_turn=False)
+
+    lab.engine.upkeep.prune(PrunePolicy())
+    report = lab.undo_turn(lab.turn, lab.checkpoints()[0])
+
+    assert report.complete
+    assert {name: lab.read(name) for name in ("a", "b", "c", "d", "new")} == {
+        "a": "mine a\n", "b": "mine b\n", "c": "mine c\n", "d": "first d\n", "new": "mine new\n"
+    }  # fmt: skip
+    assert not lab.exists("x")
 
 
 def test_a_persons_directory_that_the_agent_removed_comes_back(lab: Lab) -> None:

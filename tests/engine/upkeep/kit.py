@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -68,7 +68,8 @@ class Kit:
         """Note what a turn did, as the guard does."""
         with self.store.use(workspace, "a test"):
             captured = self.captured(workspace)
-            keep_after(self.store, workspace, checkpoint.sequence, captured)
+            found = next(item for item in list_held(self.store, workspace) if item.checkpoint.id == checkpoint.id)
+            keep_after(self.store, workspace, found, replace(captured, tree=found.tree), captured)
             state = captured.rows[path].entry
             number = self.store.ledger(workspace).number + 1
             turn = TurnRef("chat", "session", str(number))
