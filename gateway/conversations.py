@@ -185,6 +185,7 @@ class Conversations:
             backend=settings.backend_of(session.workspace).choice(),
             policy=Policy(settings.approvals_of(session.workspace), settings.approval_timeout_s, settings.approvers),
             history_characters=settings.agent_of(session.workspace).history_characters,
+            secret_files=settings.agent_of(session.workspace).secret_files,
         )
         return Handled(said.replies, lambda: self._runner.run(request))
 

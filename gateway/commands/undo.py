@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from adapters.contract import Part
 from engine.errors import EngineError, UnknownCheckpoint
 from engine.model import RestoreReport, Workspace
+from gateway.blotting import MARK
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import BadUsage, Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
 from gateway.commands.failures import container_reason
@@ -20,6 +21,10 @@ _TURN = re.compile(r"\s*#(\d{1,18})\s*")
 _QUOTED_CHARACTERS = 60
 _NO_CHECKPOINT = "it has no checkpoint, and its files are as they are"
 _PRUNED = "its checkpoint was dropped since (there is a limit on how many are kept), so its files are as they are"
+_NOT_KEPT = (
+    "Nothing was done: the message of the last turn held what looks like a key, which is not kept, so it cannot be run "
+    "again. /undo takes the turn back; then send the message anew."
+)
 _GOES_ON = "Takeback was ended after it had taken back the last turn, and has started again. Its message runs now."
 _CUT_OFF = "The turn was cut off, so what it had changed by then counts as edited by hand"
 _NOT_NOTED = "What the turn changed could not be noted, so it counts as edited by hand"
@@ -64,6 +69,9 @@ class Retry:
         begun = await context.memory.restores.retry_of(context.inbox_id) if context.inbox_id is not None else None
         if begun is not None:
             return await _again(context, await context.memory.turns.get(begun), say(_GOES_ON))
+        turn = await context.memory.turns.head(context.session.id)
+        if turn is not None and MARK in turn.text:
+            raise Declined(_NOT_KEPT)
         taken = await take_back(context, None, retry=True)
         return await _again(context, taken.turn, taken.reply) if taken.complete else Outcome((taken.reply,))
 

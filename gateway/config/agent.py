@@ -127,6 +127,12 @@ class Agent(Section):
         "nothing is deleted.",
     )
 
+    secret_files: bool = Field(
+        default=False,
+        description="For model: lets its tool read files that look like secrets (.env, *.pem, id_rsa, credentials) and "
+        "leaves what looks like a key in the results that it is told.",
+    )
+
     @model_validator(mode="after")
     def _model_is_named(self) -> Self:
         if self.kind == "model" and not self.model:

@@ -8,6 +8,7 @@ error.
 import difflib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,27 @@ CLIENT_VARIABLES = frozenset(
     | {"APPTAINER_CACHEDIR", "APPTAINER_CONFIGDIR", "SINGULARITY_CACHEDIR"}
 )
 """What ssh, docker and their like are told of this machine beyond that: where an agent, a daemon, their files are."""
+
+
+_SECRET_NAME = re.compile(
+    r"(?:\A|_)(?:API_?KEY|ACCESS_KEY|SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_|\Z)"
+)
+_NO_VALUE = re.compile(r"(?:FILE|PATH|DIR|URL|ID|NAME|TYPE|HOST|PORT|USER|LIFETIME|TTL)\Z")
+_PLACE = ("/", "~", "./", "file:", "http:", "https:")
+SHORTEST_SECRET = 8
+"""A shorter value is too likely to stand in a text by chance."""
+
+
+def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose names say that their values are secrets, and whose values may be."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if _SECRET_NAME.search(name.upper())
+        and not _NO_VALUE.search(name.upper())
+        and len(value) >= SHORTEST_SECRET
+        and not value.startswith(_PLACE)
+    }
 
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:

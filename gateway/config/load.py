@@ -26,6 +26,7 @@ _SPEAKABLE = frozenset(
         "approvers",
         "approval_timeout_s",
         "history_characters",
+        "secret_files",
         "max_steps",
         "max_tokens",
         "max_minutes",
@@ -50,6 +51,7 @@ class Configuration:
     ``search_path`` is where programs are looked for; ``command_environment`` is what agents' commands see,
     ``client_environment`` what the programs see by which other places are reached. ``model_keys`` are the keys in the
     usual variables of model providers, by variable. ``places`` are where keys were written.
+    ``foreign_secrets`` are values of other variables that are secrets by their names.
     """
 
     settings: Settings
@@ -61,6 +63,7 @@ class Configuration:
     model_keys: Mapping[str, SecretStr] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     places: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    foreign_secrets: tuple[SecretStr, ...] = ()
 
     def place(self, path: tuple[str, ...]) -> str:
         """Where a key was written, or the nearest section above it: a variable, or the file and a line of it."""
@@ -68,7 +71,8 @@ class Configuration:
 
     def secrets(self) -> list[str]:
         """Every secret value, for whoever has to keep them out of what is written."""
-        return [*self.settings.secrets(), *(key.get_secret_value() for key in self.model_keys.values())]
+        others = (*self.model_keys.values(), *self.foreign_secrets)
+        return [*dict.fromkeys([*self.settings.secrets(), *(value.get_secret_value() for value in others)])]
 
 
 def load_configuration(
@@ -93,6 +97,7 @@ def load_configuration(
         client_environment=environment_source.client_environment(environment),
         model_keys=providers.keys_in(environment),
         warnings=tuple(warnings),
+        foreign_secrets=tuple(map(SecretStr, environment_source.secret_variables(environment).values())),
         places={**file.places, **variables.places},
     )
 

@@ -1,10 +1,10 @@
 """Asks people before a tool runs: which calls are asked about, the question itself, and the wait for its answer.
 
-Nothing is hidden in a question: a command is shown whole and escaped, and one that is too long to be shown is not run.
-No answer is a no. What a person typed is their own word and never comes here.
+Nothing is hidden in a question but the gateway's own keys: a command is shown whole and escaped, and one that is too
+long to be shown is not run. No answer is a no. What a person typed is their own word and never comes here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,8 +13,10 @@ import anyio
 
 from adapters.contract import Attachment, Button, Part, Place, Style
 from engine.model import Understanding, Verdict, Workspace
+from gateway.blotting import MARK, blotted
 from gateway.config.settings import Approvals as Rule
 from gateway.delivery import Delivery
+from gateway.logs import hidden
 from gateway.offload import Offload
 from gateway.render import Reply, block, name, one_line, readable, say
 from gateway.state.approvals import Approval, ApprovalState, group_of
@@ -91,7 +93,7 @@ class Approvals:
         Cancelled, it leaves the question to be closed with its turn.
         """
         approval = await self._memory.approvals.ask(
-            asker.turn_id, asker.place, tool=tool, subject=_subject(arguments), reason=concern.reason
+            asker.turn_id, asker.place, tool=tool, subject=blotted(_subject(arguments)), reason=concern.reason
         )
         answered = self._waiting[approval.id] = anyio.Event()
         try:
@@ -130,9 +132,19 @@ Lend = Callable[[], AbstractAsyncContextManager[None]]
 
 
 class Gate:
-    """What the tool calls of one turn pass through."""
+    """What the tool calls of one turn pass through; a question shows none of ``secrets``."""
 
-    def __init__(self, approvals: Approvals, offload: Offload, asker: Asker, policy: Policy, lend: Lend) -> None:
+    def __init__(
+        self,
+        approvals: Approvals,
+        offload: Offload,
+        asker: Asker,
+        policy: Policy,
+        lend: Lend,
+        *,
+        secrets: Collection[str] = (),
+    ) -> None:
+        self._secrets = secrets
         self._approvals = approvals
         self._offload = offload
         self._asker = asker
@@ -151,7 +163,9 @@ class Gate:
                 f"({length} characters, at most {WHOLE_CHARACTERS}). Write what is long to a file and run that."
             )
         async with self._lend():
-            approval = await self._approvals.ask(self._asker, tool, arguments, concern, self._policy)
+            # Known values alone: behind what only looks like a key, something might be hidden that is run.
+            shown = {name: hidden(value, self._secrets, MARK) for name, value in arguments.items()}
+            approval = await self._approvals.ask(self._asker, tool, shown, concern, self._policy)
         return _refusal(approval)
 
     async def _concern(self, tool: str, arguments: Mapping[str, str]) -> Concern | None:

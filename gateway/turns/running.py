@@ -12,10 +12,11 @@ from functools import partial
 
 import anyio
 
-from adapters.contract import Attachment, Part, Place
+from adapters.contract import Attachment, Outbound, Part, Place
 from engine.errors import EngineError
 from engine.model import BackendChoice, ToolCall, Workspace
 from gateway.agents.base import Agent, Answer, TurnContext
+from gateway.blotting import blotted
 from gateway.delivery import Delivery
 from gateway.offload import Offload
 from gateway.operation.measures import Note, TurnEnded, unnoted
@@ -33,6 +34,7 @@ from gateway.turns.enclosures import Enclosures
 from gateway.turns.endings import FAILED, INTERRUPTED, STOPPED
 from gateway.turns.history import Histories
 from gateway.turns.receipts import receipt
+from gateway.turns.secrecy import without_secrets
 from gateway.turns.slots import Slot
 from gateway.turns.toolbox import Toolbox
 from gateway.turns.writers import Writers, chat_name
@@ -59,7 +61,8 @@ class TurnRequest:
 
     ``text`` is what is asked, usually the message's own. ``guarded`` is whether checkpoints are on. ``policy`` says
     which of the agent's calls wait for a person. Of a conversation longer than ``history_characters`` the agent gets a
-    summary of the older part. ``files`` came with the message; ``earlier`` did when it was first said.
+    summary of the older part. ``files`` came with the message; ``earlier`` did when it was first said. ``secret_files``
+    is whether a tool may read files that look like secrets; a person who runs tools always may.
     """
 
     received: Received
@@ -73,6 +76,7 @@ class TurnRequest:
     history_characters: int = 200_000
     files: tuple[Attachment, ...] = ()
     earlier: tuple[SentFile, ...] = ()
+    secret_files: bool = False
 
     @property
     def place(self) -> Place:
@@ -92,7 +96,11 @@ class _Running:
 
 
 class TurnRunner:
-    """Runs turns and stops them."""
+    """Runs turns and stops them.
+
+    Agents and tools get a message as it is; what is kept and said of it holds none of ``secrets`` and nothing that
+    looks like a key.
+    """
 
     def __init__(
         self,
@@ -193,7 +201,8 @@ class TurnRunner:
             await self._finish(request, turn, state, replies)
 
     async def _begin(self, request: TurnRequest) -> Turn:
-        begin = partial(self._memory.turns.begin, request.session.id, request.text, inbox_id=request.received.id)
+        text = blotted(request.text, self._secrets)
+        begin = partial(self._memory.turns.begin, request.session.id, text, inbox_id=request.received.id)
         try:
             return await begin()
         except TurnRunning:
@@ -249,7 +258,7 @@ class TurnRunner:
             notes=await self._memory.messages.notes_before(turn.id),
             history=partial(self._histories.read, turn, request.history_characters),
             say=partial(self._say, request, turn),
-            progress=partial(self._delivery.progress, request.place),
+            progress=partial(self._show, request.place),
             stream=partial(self._stream, request.place),
             files=kept.files,
             read_sent=partial(self._enclosures.read, toolbox.call),
@@ -274,7 +283,7 @@ class TurnRunner:
 
     async def _finish(self, request: TurnRequest, turn: Turn, state: TurnState, replies: tuple[Reply, ...]) -> None:
         received = request.received
-        messages = [reply.to(request.place, received.inbound.event_id) for reply in replies]
+        messages = [self._said(request, reply) for reply in replies]
         self._delivery.progress(request.place, "")
 
         async def store() -> None:
@@ -289,18 +298,25 @@ class TurnRunner:
     def _stream(self, place: Place, text: str) -> None:
         """Show an answer as far as it is written."""
         if text.strip():
-            self._delivery.progress(place, f"\n{text}")
+            self._show(place, f"\n{text}")
+
+    def _show(self, place: Place, text: str) -> None:
+        self._delivery.progress(place, blotted(text, self._secrets))
+
+    def _said(self, request: TurnRequest, reply: Reply) -> Outbound:
+        """A reply as it is kept and sent."""
+        return without_secrets(reply, self._secrets).to(request.place, request.received.inbound.event_id)
 
     async def _say(self, request: TurnRequest, turn: Turn, reply: Reply) -> None:
         """Send a reply in the middle of a turn; it is part of what the agent said."""
         received = request.received
-        await self._memory.turns.say(turn.id, reply.to(request.place, received.inbound.event_id), inbox_id=received.id)
+        await self._memory.turns.say(turn.id, self._said(request, reply), inbox_id=received.id)
         self._delivery.wake(request.place)
 
     async def _answer(self, request: TurnRequest, reply: Reply) -> None:
         """Deal with a message whose turn never began."""
         received = request.received
-        message = reply.to(request.place, received.inbound.event_id)
+        message = self._said(request, reply)
         await until_stored(lambda: self._memory.inbox.done(received.id, (message,)))
         self._delivery.wake(request.place)
 
@@ -315,9 +331,10 @@ class TurnRunner:
             guarded=request.guarded,
             operation=_operation(turn),
             backend=request.backend,
+            secret_files=request.secret_files or request.agent.own_word,
         )
         asker = Asker(turn.id, request.place, request.received.inbound.event_id, request.workspace)
-        gate = Gate(self._approvals, self._offload, asker, request.policy, slot.lent)
+        gate = Gate(self._approvals, self._offload, asker, request.policy, slot.lent, secrets=self._secrets)
         return Toolbox(
             self._memory.messages,
             self._offload,

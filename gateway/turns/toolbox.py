@@ -14,7 +14,7 @@ import anyio.lowlevel
 
 from engine.errors import EngineError
 from engine.model import Lines, ToolCall, ToolResult, Wanted
-from gateway.logs import hidden
+from gateway.blotting import blotted
 from gateway.offload import Offload
 from gateway.operation.measures import Note, ToolGuarded, unnoted
 from gateway.render import one_line
@@ -46,7 +46,7 @@ class Toolbox:
     """The tools an agent gets; ``results`` holds what they did so far, in order; ``call`` is whose they are.
 
     Without a ``gate`` each call is a person's own word, which nobody is asked about. What is recorded and shown of a
-    call holds none of ``secrets``, whatever file or command had them.
+    call holds none of ``secrets`` and nothing that looks like a key, whatever file or command had them.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Toolbox:
         self._offload = offload
         self.call = call
         self._turn_id = turn_id
-        self._show: Callable[[str], None] = lambda text: show(hidden(text, secrets))
+        self._show: Callable[[str], None] = lambda text: show(blotted(text, secrets))
         self._gate = gate
         self._session_begun = not call.guarded
         self._open = True
@@ -105,10 +105,11 @@ class Toolbox:
     async def terminal(self, command: str, *, whole_output: bool = False) -> ToolResult:
         """Run a command; its output goes to the chat's progress while it runs."""
         output = Output(Latest(self._show, _title("terminal", {"command": command})))
+        call = replace(self.call, shown=blotted(command, self._secrets))
         return await self._run(
             "terminal",
             {"command": command},
-            lambda: self._offload.terminal(self.call, command, on_output=output.feed, whole_output=whole_output),
+            lambda: self._offload.terminal(call, command, on_output=output.feed, whole_output=whole_output),
         )
 
     async def look(self, path: str) -> ToolResult:
@@ -179,7 +180,7 @@ class Toolbox:
         return result
 
     def _kept(self, text: str) -> str:
-        return _bounded(hidden(text, self._secrets))
+        return _bounded(blotted(text, self._secrets))
 
     async def _begin_session(self) -> tuple[str, ...]:
         """Record where the session's changes begin, before the first tool that can change anything."""

@@ -464,7 +464,11 @@ def test_keys_of_models_come_from_variables_and_files_and_are_known_as_secrets(h
         "TAKEBACK_AGENT__API_KEY_FILE": str(tmp_path / "key"),
         "TAKEBACK_AGENT__MODELS__AT_HOME__API_KEY": "of-at-home",
         "OPENAI_API_KEY": "usual",
-        "OTHER_API_KEY": "foreign",
+        "OTHER_API_KEY": "foreign-1",
+        "OTHER_API_KEY_FILE": "/run/secrets/other",
+        "TOKEN_TYPE": "bearer-of-all",
+        "MONKEY_BUSINESS": "no-secret-1",
+        "PASSWORD": "short",
     }
     text = 'agent: {kind: model, model: "openai:m", models: {at-home: {model: "openai:q"}}}'
 
@@ -475,5 +479,5 @@ def test_keys_of_models_come_from_variables_and_files_and_are_known_as_secrets(h
         "default": "of-the-default",
         "at-home": "of-at-home",
     }
-    assert sorted(configuration.secrets()) == ["of-at-home", "of-the-default", "usual"]
+    assert sorted(configuration.secrets()) == ["foreign-1", "of-at-home", "of-the-default", "usual"]
     assert "usual" not in repr(configuration)

@@ -71,7 +71,8 @@ class ModelAgent:
                 stream=context.stream,
                 patience=self.patience or Patience(),
             )
-            order = Order(choice, own_prompt(), [*self.secrets, *([key] if key else ())])
+            secrets = [*self.secrets, *([key] if key else ())]
+            order = Order(choice, own_prompt(), secrets, keys_hidden=not settings.secret_files)
             return await Work(context, order, asker, budget).answer()
 
     @asynccontextmanager

@@ -5,7 +5,7 @@ the word on how a turn ended are this program's words: they go to the model as a
 they are.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
 )
 
 from gateway.agents.model.tools import shown
+from gateway.blotting import blotted
 from gateway.state.messages import Message, Role
 from gateway.state.sent import SentFile
 from gateway.turns.endings import parted
@@ -35,11 +36,11 @@ CUT_OFF = "There is no result: the call was cut off, and may have been done in p
 NOTHING_SAID = "(no answer)"
 
 
-def history_messages(messages: Sequence[Message], secrets: Collection[str] = ()) -> list[ModelMessage]:
-    """The conversation so far, results without ``secrets``; neighbours of one side are one message."""
+def history_messages(messages: Sequence[Message], blot: Callable[[str], str] = blotted) -> list[ModelMessage]:
+    """The conversation so far, results without what ``blot`` takes out; neighbours of one side are one message."""
     built: list[ModelMessage] = []
     for message in messages:
-        for part in _parts(message, secrets):
+        for part in _parts(message, blot):
             _append(built, part)
     return built
 
@@ -66,7 +67,7 @@ def with_files(text: str, files: Sequence[SentFile]) -> str:
     return text + FILES.format(listed)
 
 
-def _parts(message: Message, secrets: Collection[str]) -> Iterator[ModelRequestPart | ModelResponsePart]:
+def _parts(message: Message, blot: Callable[[str], str]) -> Iterator[ModelRequestPart | ModelResponsePart]:
     match message.role:
         case Role.USER:
             yield UserPromptPart(with_files(message.content, message.files), timestamp=message.created_at)
@@ -84,7 +85,7 @@ def _parts(message: Message, secrets: Collection[str]) -> Iterator[ModelRequestP
         case Role.TOOL:
             name, call_id = message.tool_name or "", f"call_{message.id}"
             yield ToolCallPart(name, dict(message.arguments or {}), tool_call_id=call_id)
-            text = CUT_OFF if message.ok is None else shown(message.content, secrets)
+            text = CUT_OFF if message.ok is None else shown(message.content, blot)
             yield tool_return(name, call_id, text, ok=bool(message.ok))
 
 

@@ -5,7 +5,7 @@ fit, a mistake of the tool, a refusal of the engine or of a person.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from engine.errors import EngineError
 from engine.model import ToolResult
 from gateway.agents.base import Tools
-from gateway.logs import hidden
+from gateway.blotting import MARK
 from gateway.render import one_line
 
 RESULT_CHARACTERS = 30_000
@@ -22,6 +22,15 @@ RESULT_CHARACTERS = 30_000
 
 _HEAD_SHARE = 3
 """Of what is shown of a long result, all but one part in so many is its beginning."""
+
+
+_WRITING = frozenset({"write_file", "patch", "terminal"})
+
+BLOTTED = (
+    f"Nothing was done: what you wrote holds {MARK}, which stands for a secret that you were not shown; written so, it "
+    "would replace the secret. Change only the lines around it with patch, or ask the person to do it."
+)
+"""What a model is told that takes the mark for the text."""
 
 
 class Call(Protocol):
@@ -33,6 +42,10 @@ class Call(Protocol):
         Raises:
             EngineError: the engine refused.
         """
+        ...
+
+    def model_dump_json(self) -> str:
+        """Give the arguments as JSON."""
         ...
 
 
@@ -136,24 +149,26 @@ class Result:
 
 
 async def run_call(
-    tools: Tools, name: str, arguments: Mapping[str, Any] | str | None, secrets: Collection[str]
+    tools: Tools, name: str, arguments: Mapping[str, Any] | str | None, blot: Callable[[str], str]
 ) -> Result:
-    """Run one call as a model wrote it, and give what it is to be told, without any of ``secrets``."""
+    """Run one call as a model wrote it, and give what it is to be told, without what ``blot`` takes out."""
     try:
         call = parse_call(name, arguments)
     except ValueError as error:
         return Result(str(error), mistaken=True)
+    if name in _WRITING and MARK in call.model_dump_json():
+        return Result(BLOTTED)
     try:
         result = await call.run(tools)
     except EngineError as error:
-        return Result(str(error))
+        return Result(blot(str(error)))
     notes = "".join(f"\n(Note: {note})" for note in result.notes)
-    return Result(shown(result.text, secrets) + notes, result.ok)
+    return Result(shown(result.text, blot) + notes, result.ok)
 
 
-def shown(text: str, secrets: Collection[str]) -> str:
+def shown(text: str, blot: Callable[[str], str]) -> str:
     """A result as a model gets it: without secrets, and in part where it is long."""
-    return shortened(hidden(text, secrets), RESULT_CHARACTERS)
+    return shortened(blot(text), RESULT_CHARACTERS)
 
 
 def parse_call(name: str, arguments: Mapping[str, Any] | str | None) -> Call:

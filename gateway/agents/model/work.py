@@ -24,7 +24,9 @@ from gateway.agents.model.failures import cut_by_filter, refusal, sentence
 from gateway.agents.model.limits import Budget, LimitReached
 from gateway.agents.model.prompt import system_prompt
 from gateway.agents.model.tools import run_call, shortened
+from gateway.blotting import MARK, blotted
 from gateway.config.agent import ModelChoice
+from gateway.logs import hidden
 from gateway.render import say
 from gateway.state.sent import SentFile
 from gateway.turns.endings import CUT_OFF, FAILED, STOPPED
@@ -47,11 +49,19 @@ GO_ON = 'Say "continue" to go on from here; /undo takes the turn back.'
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What one turn is to be answered with: the model and its limits, the prompt, and what must never be shown."""
+    """What one turn is to be answered with: the model, the prompt, and what must never be shown.
+
+    With ``keys_hidden`` nothing that looks like a key is in what the model is told of results either.
+    """
 
     choice: ModelChoice
     own_prompt: str
     secrets: Collection[str]
+    keys_hidden: bool = True
+
+    def blot(self, text: str) -> str:
+        """A text as the model is told it."""
+        return blotted(text, self.secrets) if self.keys_hidden else hidden(text, self.secrets, MARK)
 
 
 class Work:
@@ -80,7 +90,7 @@ class Work:
         return self._last_word(last)
 
     async def _run(self) -> ModelResponse:
-        prompt = await system_prompt(self._order.own_prompt, self._context.tools)
+        prompt = self._order.blot(await system_prompt(self._order.own_prompt, self._context.tools))
         before = await self._before_this_turn()
         shortened_once = False
         while True:
@@ -106,7 +116,7 @@ class Work:
         for call in calls:
             if self._budget.left_s() <= 0:
                 raise self._budget.out_of_time()
-            result = await run_call(self._context.tools, call.tool_name, call.args, self._order.secrets)
+            result = await run_call(self._context.tools, call.tool_name, call.args, self._order.blot)
             mistaken = mistaken and result.mistaken
             results.append(tool_return(call.tool_name, call.tool_call_id, result.text, ok=result.ok))
         self._mistakes = self._mistakes + 1 if mistaken else 0
@@ -115,7 +125,7 @@ class Work:
     async def _before_this_turn(self, *, at_most: int | None = None) -> list[ModelMessage]:
         """The conversation up to what is asked now, and that."""
         context = self._context
-        history = history_messages(await context.history(self._summary, at_most=at_most), self._order.secrets)
+        history = history_messages(await context.history(self._summary, at_most=at_most), self._order.blot)
         return asked(history, with_images(with_files(context.text, context.files), await self._images()))
 
     async def _images(self) -> list[tuple[SentFile, bytes]]:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from gateway.agents.model.conversion import CUT_OFF, NOTE, NOTHING_SAID, SUMMARY, history_messages
+from gateway.blotting import blotted
 from gateway.state.messages import Message, Role
 
 NOW = datetime(2026, 3, 16, tzinfo=UTC)
@@ -62,7 +63,7 @@ def test_receipts_and_secrets_are_left_out() -> None:
             message(Role.USER, "and?"),
             message(Role.ASSISTANT, receipt),
         ],
-        ["hidden-1"],
+        lambda text: blotted(text, ["hidden-1"]),
     )
 
     assert [part.content for each in built for part in each.parts if isinstance(part, TextPart)] == [
