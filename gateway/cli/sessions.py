@@ -25,6 +25,7 @@ def list_sessions(limit: int, *, as_json: bool) -> Exit:
     """List sessions, newest first."""
     import anyio
 
+    from gateway.render import counted, name
     from gateway.turns.transcripts import read_sessions
 
     path = opening.home().database
@@ -38,7 +39,8 @@ def list_sessions(limit: int, *, as_json: bool) -> Exit:
         state = "ended" if session["ended_at"] else "current"
         click.echo(
             f"{session['id']}  {session['started_at'][:16].replace('T', ' ')}  {state:<7}  "
-            f"{session['adapter']}:{session['chat']}  {session['workspace']}  {session['turns']} turns"
+            f"{name(session['adapter'])}:{name(session['chat'])}  {name(session['workspace'])}  "
+            f"{counted(session['turns'], 'turn')}"
         )
     return Exit.OK
 
@@ -47,15 +49,18 @@ def list_sessions(limit: int, *, as_json: bool) -> Exit:
 @click.argument("session")
 def show(session: str) -> Exit:
     """Show a conversation, taken-back turns included."""
+    from gateway.render import name
+
     transcript = _transcript(session)
     head = transcript["session"]
-    click.echo(f"Session {head['id']} in {head['workspace']} ({head['root']}), begun {head['started_at'][:16]}")
+    where = f"{name(head['workspace'])} ({name(head['root'])})"
+    click.echo(f"Session {head['id']} in {where}, begun {head['started_at'][:16].replace('T', ' ')}")
     for turn in transcript["turns"]:
         taken_back = "" if turn["active"] else ", taken back"
         click.echo(f"\nTurn {turn['id']} ({turn['state']}{taken_back})")
         for message in turn["messages"]:
-            name = f" {message['tool_name']}" if message["tool_name"] else ""
-            click.echo(f"  {message['role']}{name}:")
+            tool = f" {message['tool_name']}" if message["tool_name"] else ""
+            click.echo(f"  {message['role']}{tool}:")
             click.echo("\n".join(f"    {line}" for line in _printable(message["content"]).splitlines()))
     return Exit.OK
 

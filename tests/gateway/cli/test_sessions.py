@@ -24,6 +24,16 @@ def test_the_list_has_a_line_for_each_session(gateway, session, workspace):
     assert line.endswith(f"current  console:local@{workspace}  {workspace}  2 turns")
 
 
+def test_what_a_program_calls_its_chat_reaches_no_terminal_as_it_is(gateway, workspace):
+    said = json.dumps({"text": "$ echo one", "chat": "a\x1b[31m\nb"})
+    gateway("chat", "--jsonl", "--workspace", str(workspace), stdin=f"{said}\n")
+
+    (line,) = gateway("sessions", "list").stdout.splitlines()
+
+    assert "console:a\\x1b[31m\\nb" in line
+    assert line.endswith("  1 turn")
+
+
 def test_a_conversation_is_shown_with_what_was_taken_back(gateway, session):
     shown = gateway("sessions", "show", session).stdout
 
