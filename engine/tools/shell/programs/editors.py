@@ -5,7 +5,7 @@ from itertools import pairwise
 from engine.tools.shell.programs.desk import Call, Desk, Judge, label, name_all, write_to
 from engine.tools.shell.programs.options import Grammar, Options, parse_options
 from engine.tools.shell.programs.sed_script import read_sed_script
-from engine.tools.shell.programs.unknown import name_likely_paths
+from engine.tools.shell.programs.unknown import name_likely_paths, name_paths_in_code
 from engine.tools.shell.words import Word, literal_word
 
 SED = Grammar(values="efl", attached="iI", longs=("expression", "file", "line-length"))
@@ -78,6 +78,7 @@ def judge_awk(call: Call, desk: Desk) -> None:
         desk.findings.unknown(f"{call.name}'s program is known only when it runs")
     elif not _only_prints(program.text):
         desk.findings.unknown(f"{call.name}'s program may write or run something")
+        name_paths_in_code(program.text, call, desk)
     name_all(desk, call, [file for file in files if "=" not in file.text], writes=False)
 
 

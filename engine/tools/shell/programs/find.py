@@ -119,6 +119,7 @@ def judge_fd(call: Call, desk: Desk) -> None:
         clustered = text.startswith("-") and not text.startswith("--") and bool({"x", "X"} & set(text))
         if clustered or text.startswith("--exec"):
             desk.findings.unknown("fd runs a command on what it finds")
+            name_all(desk, call, parse_options(call.args[:index], grammar).operands[1:], writes=True)
             if index + 1 < len(call.args):
                 desk.run_words([_found(inner, "") for inner in call.args[index + 1 :]], call.where)
             return

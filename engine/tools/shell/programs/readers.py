@@ -110,6 +110,8 @@ def judge_tar(call: Call, desk: Desk) -> None:
     elif any(":" in word.text or not word.sure for word in rest):
         desk.findings.unknown("tar may reach another host")
     name_all(desk, call, [word for word in rest if not word.may_be_option], writes=not plain)
+    options = parse_options(call.args, Grammar(values="fCTXI", longs=("file", "directory")))
+    name_all(desk, call, options.values("-f", "-C", "--file", "--directory"), writes=not plain)
 
 
 def judge_unzip(call: Call, desk: Desk) -> None:

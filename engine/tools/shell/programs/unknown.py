@@ -68,10 +68,14 @@ def find_path(word: Word) -> Word | None:
 def _option_value(text: str) -> str:
     """The path in `--opt=/path`, `-C/path`; "" for none."""
     _name, equals, value = text.partition("=")
-    if equals:
-        return value if "/" in value and not _is_prose(value) else ""
-    value = text[2:] if not text.startswith("--") else ""
-    return value if "/" in value and not _is_prose(value) else ""
+    if not equals:
+        value = text[2:] if not text.startswith("--") else ""
+    return value if is_plainly_path(value) and not _is_prose(value) else ""
+
+
+def is_plainly_path(text: str) -> bool:
+    """Whether a text can hardly be anything but a path: it has a slash in it, or leads upwards."""
+    return "/" in text or text == ".."
 
 
 def _is_prose(text: str) -> bool:

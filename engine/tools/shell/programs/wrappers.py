@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from engine.tools.shell.places import Where
 from engine.tools.shell.programs.desk import Call, Desk, Judge, name_all, write_to
 from engine.tools.shell.programs.options import NO_VALUES, Grammar, Options, parse_options
+from engine.tools.shell.programs.unknown import is_plainly_path, name_likely_paths
 from engine.tools.shell.words import Word, hole_word, literal_word
 
 
@@ -14,7 +15,7 @@ class Wrapper:
     """A program whose operands, after the first `skip`, are a command.
 
     An option that is neither in the grammar nor among `flags` makes it unknown, since it might do anything. `adds`
-    says what the wrapper itself may do, where that is not nothing.
+    says what the wrapper itself may do, where that is not nothing. The first operand is a path where it `enters` it.
     """
 
     grammar: Grammar = NO_VALUES
@@ -23,6 +24,7 @@ class Wrapper:
     skip: int = 0
     adds: str | None = None
     background: bool = False
+    enters: bool = False
 
     def __call__(self, call: Call, desk: Desk) -> None:
         """Judge one call."""
@@ -36,6 +38,8 @@ class Wrapper:
             desk.findings.background = True
         if self.adds:
             desk.findings.unknown(f"{call.name} {self.adds}")
+        values = [option.value for option in options.given if option.value and is_plainly_path(option.value.text)]
+        name_all(desk, call, [*values, *options.operands[: int(self.enters)]], writes=True)
         letters = self.flags + self.grammar.values + self.grammar.attached
         odd = options.beyond(letters, (*self.long_flags, *self.grammar.longs))
         if odd or any(word in options.unsure for word in options.operands[: self.skip + 1]):
@@ -64,6 +68,7 @@ def judge_sudo(call: Call, desk: Desk) -> None:
         desk.findings.unknown(f"{call.name} may do more than run a command")
     if options.has("-b", "--background"):
         desk.findings.background = True
+    name_all(desk, call, options.values("-R", "--chroot"), writes=True)
     where = _enter(call, desk, options.values("-D", "--chdir"))
     words = take_assignments(call, desk, options.operands)
     if not words:
@@ -164,7 +169,9 @@ def judge_parallel(call: Call, desk: Desk) -> None:
     else:
         for text in texts[1:]:
             desk.run_text(text, call.where)
-    name_all(desk, call, [word for word in options.operands[end:] if word.sure and "/" in word.text], writes=True)
+    name_all(
+        desk, call, [word for word in options.operands[end:] if word.sure and is_plainly_path(word.text)], writes=True
+    )
 
 
 def judge_watch(call: Call, desk: Desk) -> None:
@@ -233,8 +240,8 @@ WRAPPERS: dict[str, Judge] = {
     "script": judge_script,
     "caffeinate": Wrapper(Grammar(values="tw"), flags="dimsu"),
     "unbuffer": Wrapper(adds="may run anything"),
-    "flock": Wrapper(Grammar(values="wE"), flags="nsuox", skip=1, adds="creates a lock file"),
-    "chroot": Wrapper(skip=1, adds="changes the root"),
+    "flock": Wrapper(Grammar(values="wE"), flags="nsuox", skip=1, adds="creates a lock file", enters=True),
+    "chroot": Wrapper(skip=1, adds="changes the root", enters=True),
     "strace": Wrapper(Grammar(values="oeEpsPuaI"), flags="fcvqtrTyCk", adds="may write a trace"),
     "busybox": Wrapper(adds="has programs of its own"),
     "toybox": Wrapper(adds="has programs of its own"),
@@ -254,6 +261,7 @@ RUNNERS = frozenset({"poetry", "uv", "pipenv", "pdm", "hatch", "conda", "bundle"
 def judge_runner(call: Call, desk: Desk) -> None:
     """`poetry run`, `bundle exec` and their like; whatever else they do is unknown."""
     desk.findings.unknown(f"{call.name} is not known to be read-only")
+    name_likely_paths(call, desk)
     if call.args and call.args[0].text in {"run", "exec"}:
         rest = parse_options(call.args[1:], Grammar(values="np", longs=("with", "python", "name"), in_order=True))
         run_rest(call, desk, rest.operands)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from engine.tools.shell.programs.desk import Call, Desk, Judge, label, name_all, write_to
 from engine.tools.shell.programs.options import NO_VALUES, Grammar, parse_options
-from engine.tools.shell.programs.unknown import find_path
+from engine.tools.shell.programs.unknown import find_path, is_plainly_path
 from engine.tools.shell.words import Word
 
 BACKUPS = ("-b", "--backup", "-S", "--suffix")
@@ -47,7 +47,7 @@ class Maker:
         """Judge one call."""
         options = parse_options(call.args, self.grammar)
         desk.findings.unknown(f"{call.name} may change files")
-        values = [option.value for option in options.given if option.value and "/" in option.value.text]
+        values = [option.value for option in options.given if option.value and is_plainly_path(option.value.text)]
         name_all(desk, call, [*options.operands[self.skip :], *values], writes=True)
 
 
@@ -78,14 +78,17 @@ def judge_tee(call: Call, desk: Desk) -> None:
         write_to(desk, call, word, f"tee writes {label(word)}")
 
 
+DOWNLOAD_PLACES = ("output", "output-document", "output-dir", "directory-prefix")
+
+
 def judge_download(call: Call, desk: Desk) -> None:
     """`curl` and `wget` talk to the network and may write what they get."""
     options = parse_options(
         call.args,
-        Grammar(values="oTKDcHAeFXuUbdxmw" if call.name == "curl" else "oOaPiUeQ", longs=("output", "output-document")),
+        Grammar(values="oTKDcHAeFXuUbdxmw" if call.name == "curl" else "oOaPiUeQ", longs=DOWNLOAD_PLACES),
     )
     desk.findings.unknown(f"{call.name} talks to the network and may write files")
-    files = options.values("-o", "--output", "-O", "--output-document", "-P", "--output-dir", "--directory-prefix")
+    files = options.values("-o", "-O", "-P", *(f"--{name}" for name in DOWNLOAD_PLACES))
     name_all(desk, call, files, writes=True)
     local = [path for word in options.operands if word.text.startswith("file:") and (path := find_path(word))]
     name_all(desk, call, local, writes=False)
