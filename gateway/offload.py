@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     # Whoever makes the engine has imported it; asking for a list of commands does not need git.
     from engine.api import Engine, PrunePolicy, PruneReport, StoreStatus
     from engine.store.claims import Claim
+    from engine.upkeep.sampling import Sample
 
 T = TypeVar("T")
 
@@ -240,6 +241,10 @@ class Offload:
     async def store_status(self) -> "StoreStatus":
         """Say what the store holds and how large it is, which may take seconds."""
         return await in_thread(self._engine.upkeep.status, self._housekeepers)
+
+    async def sample_store(self) -> "Sample":
+        """Read some of the store's files again, which may take seconds."""
+        return await in_thread(self._engine.upkeep.sample, self._housekeepers)
 
     async def prune(self, policy: "PrunePolicy", *, cancelled: Callable[[], bool]) -> "PruneReport":
         """Drop what the policy says and reclaim the space; ``cancelled`` is asked in the thread, between two steps."""

@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from engine.store.rows import RACY_NS
 from engine.store.stamps import Stamp
 
+SIZE = 1
+"""Where a file's stamp has its size in bytes."""
+
 _PACKS = "pack"
 _PACK_ENDINGS = (".pack", ".idx")
 _FAN_OUT_CHARACTERS = 2  # of the name of a directory of loose objects

@@ -156,6 +156,11 @@ class Store:
         """Return what this process remembers of a workspace."""
         return self._remembered.setdefault(workspace.hash, Remembered())
 
+    def doubt(self, paths: Iterable[str]) -> None:
+        """Have files that hold objects, by path below ``objects``, proved again before a base is believed."""
+        for known in list(self._remembered.values()):
+            known.doubted.update(paths)
+
     def index(self, workspace: Workspace) -> Index:
         """Return the index, read anew only when another process wrote it."""
         known = self.remembered(workspace)

@@ -13,6 +13,7 @@ from engine.upkeep.progress import Cancelled, Progress, never, unheard
 from engine.upkeep.prune import prune
 from engine.upkeep.report import PruneReport
 from engine.upkeep.retention import PrunePolicy
+from engine.upkeep.sampling import Sample, Sampling
 from engine.upkeep.status import ProjectStatus, StoreStatus, read_problem, read_projects, read_status
 from engine.upkeep.verify import VerifyReport, verify
 
@@ -22,6 +23,7 @@ class Keeper:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._sampling = Sampling(store)
 
     def status(self) -> StoreStatus:
         """Return what the store holds; takes no lock and never raises for a damaged one."""
@@ -84,6 +86,14 @@ class Keeper:
             ImportRefused: there is none, or it cannot be read safely; nothing was changed.
         """
         return import_store(self._store, directory, dry_run=dry_run, progress=progress, cancelled=cancelled)
+
+    def sample(self) -> Sample:
+        """Read some of the store's files again; what is broken is mended by the next captures, where it still can be.
+
+        Raises:
+            StoreBusy: somebody reclaims space past the bounded wait.
+        """
+        return self._sampling.look()
 
     def verify(self, *, progress: Progress = unheard, cancelled: Cancelled = never) -> VerifyReport:
         """Prove that everything listed can be restored."""

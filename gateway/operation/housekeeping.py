@@ -1,8 +1,9 @@
 """What a running service tidies by itself: one pass after another, beside the chats and never in their way.
 
-A pass forgets what nobody asks for any more, ends sessions in which nothing is said, looks at the store, and prunes it
-when its marker says that it is time. It begins only some time after the start, works in a thread of its own, and stops
-between two steps when the service stops. What goes wrong in one part keeps no other from being done.
+A pass forgets what nobody asks for any more, ends sessions in which nothing is said, looks at the store, reads some of
+it again, and prunes it when its marker says that it is time. It begins only some time after the start, works in a
+thread of its own, and stops between two steps when the service stops. What goes wrong in one part keeps no other from
+being done.
 """
 
 import logging
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from engine.errors import EngineError
+from engine.errors import EngineError, StoreBusy
 from engine.model import session_hash
 from gateway.offload import Offload
 from gateway.operation.measures import Note, Pruned, RowsExpired, StoreMeasured, Ticked, unnoted
@@ -87,6 +88,7 @@ class Housekeeping:
         for kind, expire in self._expiries().items():
             await self._part(current, f"{kind} not tidied", self._expire(current, kind, expire))
         await self._part(current, "the store was not looked at", self._measure(current))
+        await self._part(current, "the store's objects were not read", self._sample(current))
         if self._tidying.policy is not None:
             await self._part(current, "the store was not pruned", self._prune_when_due(current, self._tidying.policy))
         seconds = anyio.current_time() - began
@@ -128,6 +130,20 @@ class Housekeeping:
         checkpoints = sum(project.checkpoints for project in status.projects)
         current.done |= {"store_bytes": status.total_bytes, "checkpoints": checkpoints}
         self._note(StoreMeasured(status.total_bytes, len(status.projects), checkpoints))
+
+    async def _sample(self, current: _Pass) -> None:
+        try:
+            sample = await self._offload.sample_store()
+        except StoreBusy:
+            return  # the next pass comes by again
+        current.done["objects_read"] = sample.files
+        if sample.broken:
+            current.failures += 1
+            _log.error(
+                "%d files of the store are damaged; what the workspaces still hold is written anew before the next "
+                "command, the rest is said by gateway checkpoints verify",
+                len(sample.broken),
+            )
 
     async def _prune_when_due(self, current: _Pass, policy: "PrunePolicy") -> None:
         if not await self._offload.prune_due(self._tidying.min_interval_hours):
