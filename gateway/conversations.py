@@ -296,8 +296,12 @@ class Conversations:
         self._runner.wake(approval_id)
 
     async def stop(self, place: Place) -> bool:
-        """Stop the turn of a chat; false when none runs."""
-        return await self._runner.stop(place)
+        """Stop the turn of a chat, also one begun before its platform moved it; false when none runs."""
+        former = await self._memory.moves.former(place)
+        for name in (place.chat, *former):
+            if await self._runner.stop(Place(place.adapter, name)):
+                return True
+        return False
 
 
 class _Control:

@@ -21,6 +21,11 @@ _QUOTED_CHARACTERS = 60
 _LOOKED_BACK = 100
 """Turns that are searched for the newest checkpoint."""
 
+_THEIRS = (
+    "Nothing runs here. Another Takeback process runs turn #{number} of this chat: /stop it there. "
+    "If that process has ended, the next message notices."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class New:
@@ -57,7 +62,8 @@ class Stop:
             await context.memory.approvals.deny_all(context.place, by=context.inbound.user, inbox_id=context.inbox_id)
         stopped = context.control.running()
         if not await context.control.stop():
-            return Outcome((say("Nothing is running."),))
+            theirs = await context.memory.turns.running(context.session.id)
+            return Outcome((say("Nothing is running." if theirs is None else _THEIRS.format(number=theirs.id)),))
         running = context.control.running()
         if stopped is not None and running is not None and running.id == stopped.id:
             return Outcome((say("⏹ Stopping: it can write nothing any more, and says here when it has ended."),))
@@ -85,7 +91,7 @@ class Status:
             f"Checkpoints: {_switch(context)}",
             f"Last turn: {_described(turns[0]) if turns else 'none yet'}",
             f"Last checkpoint: {_checkpoint(covered)}",
-            *_now(context),
+            *await _now(context),
             *await _others(context),
             *await _questions(context),
         ]
@@ -133,8 +139,10 @@ def _checkpoint(turn: Turn | None) -> str:
     return f"{turn.checkpoint_id[:SHORT_ID]}, before turn #{turn.id}"
 
 
-def _now(context: CommandContext) -> list[str]:
-    running, waiting = context.control.running(), context.control.waiting()
+async def _now(context: CommandContext) -> list[str]:
+    # A turn that this process does not run may be another's.
+    running = context.control.running() or await context.memory.turns.running(context.session.id)
+    waiting = context.control.waiting()
     lines = []
     if running is not None:
         seconds = _seconds(running.started_at, context.memory.clock())

@@ -82,6 +82,16 @@ async def test_a_button_of_the_old_place_acts_at_the_new_one(gateway: Gateway, a
     assert {reply.place for reply in answer.replies} == {NEW}
 
 
+async def test_a_turn_of_the_old_place_is_stopped_from_the_new_one(gateway: Gateway):
+    old, new = Group(gateway, OLD), Group(gateway, NEW)
+    running = await old.send("$ echo up; sleep 60")
+    await gateway.platform.until_shown("\nup")
+    await move(gateway)
+    assert (await new.say("/stop")).text == ""
+
+    assert (await old.answer_to(running)).text.startswith("⏹ Stopped.")
+
+
 async def test_an_admitted_group_stays_admitted_also_in_its_topics(gateway: Gateway):
     await move(gateway)
 

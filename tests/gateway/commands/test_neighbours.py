@@ -59,6 +59,21 @@ async def test_turn_of_a_living_process_is_left_alone(home: Path, gateway: Gatew
         assert said.text == "busy: another Takeback process runs a turn in this chat. /stop it there first."
 
 
+async def test_turn_of_a_living_process_is_shown_and_not_called_nothing(home: Path, chat: Chat) -> None:
+    await chat.say("/read app.py")
+    session = await chat.gateway.memory.sessions.current(chat.place)
+    assert session is not None
+    async with open_memory(str(home)) as other:
+        await other.turns.begin(session.id, "theirs")
+
+        stop, status = await chat.say("/stop"), await chat.say("/status")
+
+    assert stop.text.startswith(
+        "Nothing runs here. Another Takeback process runs turn #2 of this chat: /stop it there."
+    )
+    assert "Running: turn #2 for " in status.text
+
+
 async def test_turn_that_another_process_begins_while_one_is_taken_back_stays(
     home: Path, chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
