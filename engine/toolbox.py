@@ -24,6 +24,7 @@ from engine.host.leftovers import remove_old_beside
 from engine.host.paths import PathUnsafe, display, resolve_inside
 from engine.model import (
     WHOLE,
+    BackendChoice,
     Entry,
     EntryKind,
     Lines,
@@ -38,6 +39,7 @@ from engine.tools.edits import Edit, FileEdit, apply_edits, edited_paths, follow
 from engine.tools.files import prepare_write, read_file
 from engine.tools.filetree import FileTree
 from engine.tools.outputs import OutputFile, Outputs
+from engine.tools.outside import Stamps, changed_outside, outside_stamps
 from engine.tools.patch import prepare_patch
 from engine.tools.sandbox import SandboxTree
 from engine.tools.sent import is_sent
@@ -173,6 +175,7 @@ class Toolbox:
             with self._running(call) as signal, heard.into(self._outputs if whole_output else None):
                 understood = self.understand(call.workspace, command)
                 before, named = self._before_command(call, command, understood, sandboxed=backend.is_container)
+                outside = _outside(call, understood)
                 try:
                     ended = backend.run(
                         command,
@@ -189,6 +192,7 @@ class Toolbox:
             return _mistake("terminal", call.shown or command, error)
         if ended.detached and before.captured is not None:
             after = replace(after, notes=(*after.notes, _LEFT))
+        after = replace(after, notes=after.notes + changed_outside(outside))
         said = describe(ended)
         result = _result(after, ok=said.ok, text=said.text, exit_code=said.exit_code)
         return heard.noted(result)
@@ -329,6 +333,13 @@ def _named_files(workspace: Workspace, understood: Understanding) -> list[str]:
         if path:
             found.append(path)
     return found
+
+
+def _outside(call: ToolCall, understood: Understanding) -> Stamps:
+    """Look at what a command could change beyond the workspace, on this host."""
+    if not call.guarded or call.backend.kind != BackendChoice().kind or understood.verdict is Verdict.READ_ONLY:
+        return {}
+    return outside_stamps(call.workspace, understood.outside)
 
 
 def _is_confined(workspace: Workspace, understood: Understanding) -> bool:
