@@ -31,6 +31,7 @@ from aiogram.types import (
     Voice,
 )
 from aiohttp import ClientError
+from pydantic import ValidationError
 
 from adapters.contract import Inbound, Offered, SendFailed
 from adapters.telegram.client import SEND_AGAIN_S, sending
@@ -44,6 +45,16 @@ MOST_ALBUMS = 100
 
 BEGIN, BEGUN = "/start", "/help"
 """What Telegram's own Start button says, perhaps with a word of whoever made a link to it, and what it means here."""
+
+_LOOKED_AT = frozenset(
+    {
+        *("message_id", "date", "edit_date", "chat", "from", "sender_chat", "message_thread_id", "is_topic_message"),
+        *("text", "entities", "caption", "caption_entities", "media_group_id", "reply_to_message"),
+        *("photo", "document", "animation", "video", "audio", "voice", "migrate_to_chat_id", "migrate_from_chat_id"),
+        *("id", "message", "data", "chat_instance", "draft_id"),
+    }
+)
+"""What is read of a message, a press, or a stop."""
 
 _log = logging.getLogger(__name__)
 _COMMAND = re.compile(r"\s*(?P<command>/[A-Za-z0-9_]+)(?:@(?P<bot>[A-Za-z0-9_]+))?(?=\s|\Z)")
@@ -89,10 +100,18 @@ class Reader:
     def read(self, raw: Raw) -> Event | None:
         """Understand an update; ``None`` for one that is nothing to hand on, or that nobody understands."""
         try:
-            return self._event(Update.model_validate(raw, context={"bot": self._bot}))
+            return self._event(self._update(raw))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it would be wrong each time it comes
             _log.warning("an update was not understood and is passed over: %s", type(error).__name__)
             return None
+
+    def _update(self, raw: Raw) -> Update:
+        context = {"bot": self._bot}
+        try:
+            return Update.model_validate(raw, context=context)
+        except ValidationError:
+            # Something of a later Bot API: not worth a person's word where nothing of it is needed.
+            return Update.model_validate(_bare(raw), context=context)
 
     def _event(self, update: Update) -> Event | None:
         match update.event:
@@ -111,14 +130,13 @@ class Reader:
             case _:
                 return None
 
-    def _pressed(self, update: int, query: CallbackQuery) -> Event | None:
+    def _pressed(self, update: int, query: CallbackQuery) -> Event:
         message = query.message
-        if message is None or not query.data:
-            return None  # a button of a message that was sent on behalf of a person; this bot makes none
-        token, topic = read_button(query.data)
-        address = Address(message.chat.id, _topic(message) if isinstance(message, Message) else topic)
-        inbound = self._inbound(update, message.message_id, address, query.from_user.id, "", pressed=token)
-        return Event(inbound, query.id)
+        token, topic = read_button(query.data or "")
+        # Without a message it is of its presser's private chat, or none of this bot's; an answer is due all the same.
+        chat, number = (message.chat.id, message.message_id) if message is not None else (query.from_user.id, None)
+        address = Address(chat, _topic(message) if isinstance(message, Message) else topic)
+        return Event(self._inbound(update, number, address, query.from_user.id, "", pressed=token), query.id)
 
     def _moved(self, update: int, message: Message, old: int, new: int) -> Event:
         """That a group has another id now, which is told both where it was and where it is."""
@@ -198,6 +216,19 @@ class Reader:
             lost = f"{name} was lost on its way from Telegram ({type(error).__name__})"
             raise SendFailed(lost, retry_after_s=SEND_AGAIN_S) from None
         return content.getvalue()
+
+
+def _bare(raw: Raw) -> Raw:
+    """An update with what is looked at here alone."""
+    return {key: _bare_event(value) if isinstance(value, dict) else value for key, value in raw.items()}
+
+
+def _bare_event(event: Raw) -> Raw:
+    kept = {key: value for key, value in event.items() if key in _LOOKED_AT}
+    for within in ("message", "reply_to_message"):
+        if isinstance(kept.get(within), dict):
+            kept[within] = _bare_event(kept[within])
+    return kept
 
 
 def _topic(message: Message) -> int | None:

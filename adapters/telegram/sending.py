@@ -58,8 +58,9 @@ class Sender:
             with best_effort("a press was not answered"):
                 await self._bot.answer_callback_query(event.query, words or None, show_alert=bool(words))
                 told = words
-        if reception.spent:
-            chat, message = Address.of(event.inbound.place).chat, message_of(event.inbound.event_id)
+        message = message_of(event.inbound.event_id)
+        if reception.spent and message is not None:
+            chat = Address.of(event.inbound.place).chat
             with best_effort("buttons were not taken away"):
                 await self._bot.edit_message_reply_markup(chat_id=chat, message_id=message)
         if reception.notice and reception.notice != told:
@@ -95,7 +96,12 @@ class Sender:
         except TelegramMigrateToChat as error:
             await self._send_marked(replace(address, chat=error.migrate_to_chat_id), piece, None)
         except TelegramBadRequest as error:
-            if "entit" not in error.message.lower():
+            said = error.message.lower()
+            if answered is not None and "repl" in said and "entit" not in said:
+                # What is answered is gone, and somehow that matters.
+                await self._send_marked(address, piece, None)
+                return
+            if "entit" not in said:
                 raise
             _log.warning("Telegram refused the markup of a reply, which goes as plain text: %s", reason_of(error))
             await self._send(address, piece, answered, plain=True)

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from adapters.contract import Inbound, Place, Reception
+from adapters.contract import Button, Inbound, Place, Reception
 from adapters.telegram.token import TokenMalformed, check_token
 from tests.adapters.telegram.bot_api import BotApi
 
@@ -139,6 +139,20 @@ async def test_an_update_nobody_understands_is_passed_over(api, connect, ann):
         await api.until(lambda: not api.world.updates)
 
     assert [inbound.text for inbound in far.received] == ["after it"]
+
+
+async def test_what_is_not_needed_of_an_update_may_be_in_words_of_a_later_bot_api(api, connect, ann):
+    group = api.world.group(-100)
+    async with connect() as far:
+        await far.send(-100, "what shall I do?", buttons=(Button("Diff", "/diff", "t1"),))
+        mine = api.world.shown(-100)[0]
+        mine["paid_media"] = {"star_count": 1, "paid_media": [{"type": "of a later version"}]}
+        api.world.say(ann, "this", chat=group, reply_to=mine, suggested_post_info="of a later version")
+        api.world.press(ann, "Diff", mine)
+        said, pressed = await far.heard(2)
+
+    assert (said.text, said.addressed, said.user) == ("this", True, "42")
+    assert (pressed.pressed, pressed.place, pressed.user) == ("t1", said.place, "42")
 
 
 @pytest.mark.parametrize(

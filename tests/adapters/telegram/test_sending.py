@@ -317,6 +317,35 @@ async def test_a_press_on_a_message_that_telegram_tells_no_more_of_belongs_to_it
     assert there.pressed == general.pressed == buttons[0].token
 
 
+async def test_a_press_of_which_no_message_is_told_is_answered_too(api, connect, ann):
+    async def refuse(inbound: Inbound) -> Reception:
+        return Reception(notice="This button is too old.", spent=True)
+
+    async with connect() as far:
+        far.answer = refuse
+        for query, data in (("q1", {"data": "t1"}), ("q2", {"game_short_name": "chess"})):
+            api.world.queries[query] = {}
+            event = {"id": query, "from": ann, "chat_instance": "1", **data}
+            api.world.happen("callback_query", event, who=ann, text="")
+        await api.until(lambda: len(api.world.answers) == 2)
+
+    assert [(inbound.pressed, inbound.place.chat) for inbound in far.received] == [("t1", "42"), ("", "42")]
+    assert {answer["text"] for answer in api.world.answers.values()} == {"This button is too old."}
+    assert [call for call in api.calls if call.method == "editMessageReplyMarkup"] == []
+
+
+async def test_a_reply_to_what_is_gone_arrives_all_the_same(api, connect, ann):
+    group = api.world.group(-100)
+    async with connect() as far:
+        api.world.say(ann, "/status", chat=group)
+        (inbound,) = await far.heard()
+        api.fail("sendMessage", 400, "Bad Request: message to be replied not found")
+        await far.send(-100, "all is well", reply_to=inbound.event_id)
+
+    (given,) = api.called("sendMessage")
+    assert (given["text"], "reply_parameters" in given) == ("all is well", False)
+
+
 async def test_a_press_that_is_too_old_to_be_answered_is_answered_by_a_message(api, connect, ann):
     async def refuse(inbound: Inbound) -> Reception:
         return Reception(notice="This list is stale.")
