@@ -1,5 +1,9 @@
 """Applying the files of a unified diff to a draft: changing, making, removing, renaming, modes."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
 from engine.errors import ToolRefused
 from engine.host.paths import PathUnsafe, display
 from engine.tools.patch.draft import Draft
@@ -12,38 +16,50 @@ _EXECUTE_BITS = 0o111
 
 def apply_diff(draft: Draft, patches: list[FilePatch]) -> None:
     """Work a whole diff into a draft; ``ToolRefused`` where a file does not fit."""
-    part = 0
-    for patch in patches:
-        if patch.part != part:
-            draft.begin_part()
-            part = patch.part
-        _apply(draft, patch)
+    for _, part in groupby(patches, key=lambda patch: patch.part):
+        draft.begin_part()
+        _apply_part(draft, list(part))
 
 
-def _apply(draft: Draft, patch: FilePatch) -> None:
-    if patch.moves is not None:
-        _move(draft, patch)
-    elif patch.creates and patch.deletes:
-        raise ToolRefused(display(patch.new or patch.old or ""), "is both made and removed by this patch")
-    elif patch.creates:
-        _create(draft, patch)
-    else:
-        _change(draft, patch)
+@dataclass(slots=True)
+class _Names:
+    """Names within a part of a patch: those whose file a rename takes away, now or later, and those taken since."""
+
+    leaving: frozenset[str]
+    taken: set[str] = field(default_factory=set)
+
+    def are_free(self, draft: Draft, path: str) -> bool:
+        """Whether a file can come to this name, also because the one that is there leaves it."""
+        return draft.content(path) is None or (path in self.leaving and path not in self.taken)
 
 
-def _create(draft: Draft, patch: FilePatch) -> None:
+def _apply_part(draft: Draft, part: Sequence[FilePatch]) -> None:
+    names = _Names(frozenset(draft.find(patch.old) for patch in part if patch.moves == "rename" and patch.old))
+    for patch in part:
+        if patch.moves is not None:
+            _move(draft, patch, names)
+        elif patch.creates and patch.deletes:
+            raise ToolRefused(display(patch.new or patch.old or ""), "is both made and removed by this patch")
+        elif patch.creates:
+            _create(draft, patch, names)
+        else:
+            _change(draft, patch, names)
+
+
+def _create(draft: Draft, patch: FilePatch, names: _Names) -> None:
     name = _new_name(patch)
     path = draft.find(name)
-    if draft.content(path) is not None:
+    if not names.are_free(draft, path):
         raise ToolRefused(display(path), "the patch makes this file, but it is there already")
+    names.taken.add(path)
     draft.write(path, apply_hunks(display(path), b"", patch.hunks), _mode(draft.mode(path), patch))
 
 
-def _change(draft: Draft, patch: FilePatch) -> None:
+def _change(draft: Draft, patch: FilePatch, names: _Names) -> None:
     path = _find_source(draft, patch)
     content = draft.content(path)
     if content is None:
-        _create(draft, patch)
+        _create(draft, patch, names)
         return
     changed = apply_hunks(display(path), content, patch.hunks)
     if not patch.deletes:
@@ -54,17 +70,18 @@ def _change(draft: Draft, patch: FilePatch) -> None:
         draft.remove(path)
 
 
-def _move(draft: Draft, patch: FilePatch) -> None:
+def _move(draft: Draft, patch: FilePatch, names: _Names) -> None:
     if patch.old is None or patch.new is None:
         raise ToolRefused(display(patch.new or patch.old or ""), f"the {patch.moves} lines name only one file")
     source, target = draft.find(patch.old), draft.find(patch.new)
     content, mode = draft.base(source)
     if content is None:
         raise ToolRefused(display(source), "there is no such file")
-    if draft.content(target) is not None:
+    if source == target or not names.are_free(draft, target):
         raise ToolRefused(display(target), f"the patch would {patch.moves} a file to this name, but it is taken")
+    names.taken.add(target)
     draft.write(target, apply_hunks(display(source), content, patch.hunks), _mode(mode, patch))
-    if patch.moves == "rename":
+    if patch.moves == "rename" and source not in names.taken:
         draft.remove(source)
 
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from engine.errors import ToolRefused
 from engine.tools.patch.lines import show_line, split_lines
 
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _UNNUMBERED = re.compile(rb"@@( \.\.\.)?( @@.*)?$", re.DOTALL)
 _MODE = re.compile(rb"(old mode|new mode|deleted file mode|new file mode) ([0-7]{6})$")
 _MOVE = re.compile(rb"(rename|copy) (from|to) (.+)$", re.DOTALL)
-_QUOTED = rb'"(?:[^"\\]|\\.)*"'
-_QUOTED_PAIR = re.compile(rb"(?:(?=.*\"$)|(?=\"))(%b|[^\"]+) (%b|[^\"]+)$" % (_QUOTED, _QUOTED), re.DOTALL)
+_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ESCAPE = re.compile(rb'\\(?:([0-7]{3})|([abfnrtv"\\]))')
 _ESCAPED = {b"a": 7, b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9, b"v": 11, b'"': 34, b"\\": 92}
 _SIGNATURE = b"-- "  # what git format-patch ends with
@@ -228,10 +227,10 @@ def _drop_blank_end(sides: tuple[list[bytes], list[bytes]]) -> None:
 
 def _from_git_line(rest: bytes) -> FilePatch:
     """Take the names from ``diff --git``, needed where no ``---`` line follows: empty files, modes alone."""
-    quoted = _QUOTED_PAIR.match(rest)
+    quoted = _quoted_pair(rest)
     middle = len(rest) // 2
     if quoted is not None:
-        old, new = quoted.groups()
+        old, new = quoted
     elif rest[middle : middle + 1] == b" ":
         # The names are the same but for prefixes of one length: the blank that parts them is in the middle.
         old, new = rest[:middle], rest[middle + 1 :]
@@ -242,6 +241,18 @@ def _from_git_line(rest: bytes) -> FilePatch:
     prefixed = all(name[1:2] == "/" for name in names) and names[0][0] != names[1][0]
     stripped = [_strip_prefix(name) if prefixed else name for name in names]
     return FilePatch(git=True, old=stripped[0], new=stripped[1], prefixed=prefixed)
+
+
+def _quoted_pair(rest: bytes) -> tuple[bytes, bytes] | None:
+    """Part two names of which one at least is quoted; the other holds no quote then. ``None`` where that is not so."""
+    first = _QUOTED.match(rest)
+    if first is not None:
+        old, blank, new = first.group(), rest[first.end() : first.end() + 1], rest[first.end() + 1 :]
+    else:
+        before, quote, inside = rest.partition(b'"')
+        old, blank, new = before[:-1], before[-1:], quote + inside
+    whole = _QUOTED.fullmatch(new) if new.startswith(b'"') else new and b'"' not in new
+    return (old, new) if old and blank == b" " and whole else None
 
 
 def _strip_prefix(name: str | None) -> str | None:

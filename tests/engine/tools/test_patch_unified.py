@@ -2,6 +2,7 @@
 
 import os
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -292,6 +293,35 @@ def test_a_rename_moves_content_and_mode(root: Path, apply: Callable[[str], None
     assert sorted(os.listdir(root)) == ["lines", "pkg"]
 
 
+def test_files_may_change_their_names_with_each_other_or_one_after_the_other(
+    root: Path, apply: Callable[[str], None]
+) -> None:
+    one, two = (root / "app.py").read_bytes(), (root / "rows").read_bytes()
+    swap = (
+        "diff --git a/app.py b/rows\nrename from app.py\nrename to rows\n"
+        "diff --git a/rows b/app.py\nrename from rows\nrename to app.py\n"
+    )
+    row = (
+        "diff --git a/app.py b/app.py\nnew file mode 100644\n--- /dev/null\n+++ b/app.py\n@@ -0,0 +1 @@\n+new\n"
+        "diff --git a/rows b/last\nrename from rows\nrename to last\n"
+        "diff --git a/app.py b/rows\nrename from app.py\nrename to rows\n"
+    )
+
+    apply(swap)
+    assert ((root / "app.py").read_bytes(), (root / "rows").read_bytes()) == (two, one)
+    apply(row)
+    assert [(root / name).read_bytes() for name in ("app.py", "rows", "last")] == [b"new\n", two, one]
+
+
+def test_a_long_line_is_read_quickly(apply: Callable[[str], None]) -> None:
+    begun_s = time.monotonic()
+
+    with pytest.raises(ToolRefused):
+        apply("diff --git " + "a " * 30_000 + '"\n')
+
+    assert time.monotonic() - begun_s < 5
+
+
 def test_a_copy_leaves_its_source(root: Path, apply: Callable[[str], None]) -> None:
     apply("diff --git a/rows b/more\nsimilarity index 100%\ncopy from rows\ncopy to more\n")
 
@@ -378,6 +408,8 @@ def refused(text: str, *reasons: str) -> object:
         refused("--- a/app.py\n+++ b/app.py\n@@ -1,5 +1,5 @@\n one\n-two\n+2\n", "says 5 old and 5 new", "2 and 2"),
         refused("--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-one\n+1\n+2\n", "line 6 of the patch", "'+2'"),
         refused("--- a/app.py\n+++ b/app.py\n@@ -1 @@\n-one\n+1\n", "no hunk header"),
+        refused(f"--- a/app.py\n+++ b/app.py\n@@ -{'9' * 5000} +1 @@\n-one\n+1\n", "is no hunk header"),
+        refused("diff --git a/rows b/rows\nrename from rows\nrename to rows\n", "rows: the patch would rename"),
         refused("--- a/app.py\n+++ b/app.py\n@@@ -1 -1 +1 @@@\n--one\n++1\n", "no hunk header", "@@@"),
         refused("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "name no file"),
         refused("diff --git a/x b/x\nnew file mode 120000\n", "symbolic links"),
