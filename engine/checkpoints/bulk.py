@@ -16,9 +16,9 @@ from typing import Self
 
 from engine.checkpoints.reading import Outcome, Outcomes, Sizes, hash_content, read_directory, read_files
 from engine.host.git import Git
-from engine.store.packing import PackEntry, PackWriter, pack_blob
+from engine.store.known import KnownObjects
+from engine.store.packing import PackEntry, PackWriter, pack_object
 from engine.store.readings import OnReading
-from engine.store.soundness import find_known
 
 LEAST_FILES = 200
 """From how many files on a pack of their own takes less time than telling git of each."""
@@ -64,13 +64,14 @@ class BulkReader:
     Args:
         git: the store.
         tell: told how far it has come.
-        least_files: fewer are only read. Where files do not keep still, what is packed is what was read.
+        restless: the files do not keep still, so each content is packed as it is read: how few there are, and that the
+            store may have it, do not count.
     """
 
-    def __init__(self, git: Git, tell: OnReading, least_files: int = LEAST_FILES) -> None:
+    def __init__(self, git: Git, tell: OnReading, *, restless: bool = False) -> None:
         self._git = git
         self._tell = tell
-        self._least_files = least_files
+        self._restless = restless
         self._pack: PackWriter | None = None
 
     def __enter__(self) -> Self:
@@ -86,6 +87,16 @@ class BulkReader:
     def packed(self) -> frozenset[str]:
         """The contents that are packed, by id."""
         return frozenset() if self._pack is None else self._pack.oids
+
+    def pack(self) -> PackWriter:
+        """Return the pack, begun if there is none yet, for more that belongs to the capture.
+
+        Raises:
+            StorageFailed: it cannot be begun.
+        """
+        if self._pack is None:
+            self._pack = PackWriter(self._git.git_dir)
+        return self._pack
 
     def install(self) -> None:
         """Make what is packed a durable part of the store.
@@ -103,51 +114,69 @@ class BulkReader:
             StorageFailed: the pack cannot be written.
         """
         total = sum(map(len, sizes.values()))
-        if total < self._least_files:
+        if total < LEAST_FILES and not self._restless:
             return read_files(root, sizes, limit_bytes)
-        if self._pack is None:
-            self._pack = PackWriter(self._git.git_dir)
-        return self._read_many(self._pack, root, sizes, limit_bytes, total)
+        known = None if self._restless else KnownObjects(self._git)
+        return self._read_many(_Filling(self.pack(), known, root, limit_bytes), sizes, total)
 
-    def _read_many(self, pack: PackWriter, root: int, sizes: Sizes, limit_bytes: int, total: int) -> Outcomes:
+    def _read_many(self, filling: "_Filling", sizes: Sizes, total: int) -> Outcomes:
         done = 0
         self._tell(0, total)
-        for outcomes in self._read_batches(pack, root, sizes, limit_bytes):
+        for outcomes in filling.read(sizes):
             done += len(outcomes)
             yield from outcomes
             self._tell(done, total)
 
-    def _read_batches(
-        self, pack: PackWriter, root: int, sizes: Sizes, limit_bytes: int
-    ) -> Iterator[list[tuple[str, Outcome]]]:
+
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """Reads files into a pack, but for the contents that are known already."""
+
+    pack: PackWriter
+    known: KnownObjects | None
+    root: int
+    limit_bytes: int
+
+    def read(self, sizes: Sizes) -> Iterator[list[tuple[str, Outcome]]]:
+        """Yield what came of the files, batch by batch."""
         waiting: deque[Future[_Batched]] = deque()
         with ThreadPoolExecutor(_THREADS, "takeback-reading") as pool:
             for batch in _batches(sizes):
                 if batch.size > LARGE_BYTES and batch.files == 1:
-                    yield self._read_large(pack, root, batch, limit_bytes)
+                    yield self._read_large(batch)
                     continue
-                waiting.append(pool.submit(self._read_batch, root, batch.sizes, limit_bytes))
+                waiting.append(pool.submit(self._read_batch, batch.sizes))
                 if len(waiting) > _AHEAD:
-                    yield _take(pack, waiting.popleft())
+                    yield self._take(waiting.popleft())
             while waiting:
-                yield _take(pack, waiting.popleft())
+                yield self._take(waiting.popleft())
 
-    def _read_batch(self, root: int, names: Mapping[str, Iterable[str]], limit_bytes: int) -> _Batched:
+    def _read_batch(self, names: Mapping[str, Iterable[str]]) -> _Batched:
         """Read and compress; runs in a thread of the pool."""
         contents: dict[str, bytes] = {}
         outcomes: list[tuple[str, Outcome]] = []
         take = partial(_gather, contents)
         for directory, inside in names.items():
-            outcomes += read_directory(root, directory, inside, limit_bytes, take)
-        new = contents.keys() - find_known(self._git, contents)
-        return _Batched(outcomes, [pack_blob(oid, content) for oid, content in contents.items() if oid in new])
+            outcomes += read_directory(self.root, directory, inside, self.limit_bytes, take)
+        known = self._find_known(contents)
+        new = [pack_object("blob", oid, content) for oid, content in contents.items() if oid not in known]
+        return _Batched(outcomes, new)
 
-    def _read_large(self, pack: PackWriter, root: int, batch: _Batch, limit_bytes: int) -> list[tuple[str, Outcome]]:
+    def _take(self, future: "Future[_Batched]") -> list[tuple[str, Outcome]]:
+        batched = future.result()
+        self.pack.add(batched.entries)
+        return batched.outcomes
+
+    def _read_large(self, batch: _Batch) -> list[tuple[str, Outcome]]:
         def take(size: int, chunks: Iterator[bytes]) -> str | None:
-            return pack.stream(size, chunks, lambda oid: not find_known(self._git, [oid]))
+            return self.pack.stream(size, chunks, lambda oid: not self._find_known([oid]))
 
         ((directory, names),) = batch.sizes.items()
-        return list(read_directory(root, directory, names, limit_bytes, take))
+        return list(read_directory(self.root, directory, names, self.limit_bytes, take))
+
+    def _find_known(self, oids: Iterable[str]) -> frozenset[str]:
+        """Return those that need not be packed."""
+        return frozenset() if self.known is None else self.known.find(oids)
 
 
 def _batches(sizes: Sizes) -> Iterator[_Batch]:
@@ -166,12 +195,6 @@ def _batches(sizes: Sizes) -> Iterator[_Batch]:
                 batch = _Batch()
     if batch.files:
         yield batch
-
-
-def _take(pack: PackWriter, future: "Future[_Batched]") -> list[tuple[str, Outcome]]:
-    batched = future.result()
-    pack.add(batched.entries)
-    return batched.outcomes
 
 
 def _gather(contents: dict[str, bytes], size: int, chunks: Iterator[bytes]) -> str | None:

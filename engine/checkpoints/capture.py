@@ -14,31 +14,32 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from engine.checkpoints.bulk import LEAST_FILES, BulkReader
+from engine.checkpoints.bulk import BulkReader
 from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.found import Scan
 from engine.checkpoints.looking import Look
 from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
-from engine.checkpoints.mending import Proof, mend_contents, mend_modes, mend_trees, without
+from engine.checkpoints.mending import Proof, mend_contents, mend_modes, without
 from engine.checkpoints.reading import blob_oid
 from engine.checkpoints.scan import megabytes
 from engine.checkpoints.touched import EVERYTHING, Touched
-from engine.checkpoints.writing import FilesMoved, are_few, write_few
+from engine.checkpoints.writing import FilesMoved, are_few, write_few, write_many
 from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, StoreDamaged
 from engine.host.files import Tree
 from engine.host.leftovers import remove_old_leftovers
-from engine.host.paths import PathUnsafe, display
+from engine.host.paths import display
 from engine.model import EntryKind, Gap, Workspace
 from engine.store.batch import ObjectBatch
+from engine.store.commits import write_commit
 from engine.store.index import Index
 from engine.store.modes import Modes
-from engine.store.objects import CommitContent, ObjectWriter, list_tree, open_writer
+from engine.store.objects import CommitContent, list_tree
 from engine.store.opened import Store
-from engine.store.reader import COPY_BYTES
 from engine.store.refs import base_ref, find_ref
 from engine.store.rows import Row, Rows
 from engine.store.soundness import find_known, has_all_trees
@@ -113,8 +114,7 @@ def capture(
     also = EVERYTHING if anew else Touched(frozenset(named))
     for attempt in range(_ATTEMPTS):
         # What moved between look and writing is written as it is read the next time: one busy file costs no checkpoint.
-        least = LEAST_FILES if attempt == 0 else 1
-        with BulkReader(store.git, partial(store.readings.tell, workspace), least) as reader:
+        with _reader(store, workspace, restless=attempt > 0) as reader:
             look = Look(store, workspace, before, own, forced, feed=feed, also=also, read=reader.read)
             try:
                 scan = look.scan()
@@ -130,6 +130,10 @@ def capture(
         proof.succeeded()
         return captured
     raise CaptureFailed(workspace.root, "files kept changing while they were read; try again when they are quiet")
+
+
+def _reader(store: Store, workspace: Workspace, *, restless: bool = False) -> BulkReader:
+    return BulkReader(store.git, partial(store.readings.tell, workspace), restless=restless)
 
 
 def look(store: Store, workspace: Workspace, own: frozenset[tuple[int, int]], forced: Iterable[str] = ()) -> Scan:
@@ -197,11 +201,11 @@ def write_scan(
     notes: tuple[str, ...] = ()
     if commit is None or tree is None or pending.content.added or pending.content.deleted:
         if before.base is None:
+            store.git.executable()  # what could not be restored later is said now
             store.touch(workspace)  # before there is a name that only a workspace's record leads to
         known = _find_known(store, scan, pending)
-        if reader is not None:
-            reader.install()
-        commit, tree = _write_objects(store, workspace, scan, pending, known)
+        with nullcontext(reader) if reader else _reader(store, workspace) as packing:
+            commit, tree = _write_objects(store, workspace, scan, pending, known, packing)
         notes = _large_notes(workspace, scan, pending)
     _keep_index(store, workspace, before, scan, Index(scan.rows, commit, tree, pending.modes_oid, modes))
     return Captured(commit, tree, before.rows, scan.rows, scan.changed, scan.gaps, scan.excluded, notes)
@@ -214,7 +218,7 @@ def _pending(before: Index, scan: Scan, modes: Modes) -> _Pending:
         oid = blob_oid(encoded)
     pending = _Pending(CommitContent(before.base_tree), encoded, oid)
     for path in sorted(scan.changed):
-        _add_path(pending, path, before.rows.get(path), scan.rows.get(path))
+        _add_path(pending, path, before.rows.find(path), scan.rows.find(path))
     if pending.modes_oid != before.modes_oid:
         pending.content.added[MODES_PATH] = ("100644", pending.modes_oid)
     return pending
@@ -241,21 +245,19 @@ def _find_known(store: Store, scan: Scan, pending: _Pending) -> frozenset[str]:
 
 
 def _write_objects(
-    store: Store, workspace: Workspace, scan: Scan, pending: _Pending, known: frozenset[str]
+    store: Store, workspace: Workspace, scan: Scan, pending: _Pending, known: frozenset[str], reader: BulkReader
 ) -> tuple[str, str]:
-    contents = {oid: path for path in pending.blobs if (oid := scan.rows[path].entry.oid) in known}
     files = {path: scan.rows[path] for path in pending.blobs if scan.rows[path].entry.oid not in pending.packed}
     try:
         if are_few(pending.content, files):
+            reader.install()
             return _write_few(store, workspace, pending, files)
-        commit, tree_oid = _stream(store, workspace, scan, pending)
-        if MODES_PATH in pending.content.added and pending.modes_oid in known:
-            mend_modes(store.git, pending.modes)
-        _mend(store, workspace, scan, pending, contents, tree_oid)
+        _mend(store, workspace, scan, pending, known)
+        new = {path: row for path, row in files.items() if row.entry.oid not in known}
+        return _write_many(store, workspace, pending, new, known, reader)
     except (GitFailed, StoreDamaged):
         store.remembered(workspace).proved = False  # what it builds on may be to blame
         raise
-    return commit, tree_oid
 
 
 def _write_few(store: Store, workspace: Workspace, pending: _Pending, files: Mapping[str, Row]) -> tuple[str, str]:
@@ -267,49 +269,33 @@ def _write_few(store: Store, workspace: Workspace, pending: _Pending, files: Map
     return write_few(store.git, workspace.root, pending.content, files, others, commit=commit, ref=ref)
 
 
-def _mend(
-    store: Store, workspace: Workspace, scan: Scan, pending: _Pending, doubtful: Mapping[str, str], tree_oid: str
-) -> None:
-    """Prove what git did not write because it was there already."""
+def _write_many(
+    store: Store,
+    workspace: Workspace,
+    pending: _Pending,
+    files: Mapping[str, Row],
+    known: frozenset[str],
+    reader: BulkReader,
+) -> tuple[str, str]:
+    def commit(tree: str) -> str:
+        return write_commit(store.git, tree, encode_message("capture", {}), int(time.time()))
+
+    others = [pending.modes] if MODES_PATH in pending.content.added and pending.modes_oid not in known else []
+    ref = base_ref(workspace.hash)
+    content, pack = pending.content, reader.pack()
+    return write_many(store.git, workspace.root, content, files, others, pack=pack, commit=commit, ref=ref)
+
+
+def _mend(store: Store, workspace: Workspace, scan: Scan, pending: _Pending, known: frozenset[str]) -> None:
+    """Prove what is not written because it is there already."""
+    if MODES_PATH in pending.content.added and pending.modes_oid in known:
+        mend_modes(store.git, pending.modes)
+    doubtful = {oid: path for path in pending.blobs if (oid := scan.rows[path].entry.oid) in known}
     if doubtful:
         with Tree.open(workspace.root) as tree:
             moved = mend_contents(store.git, tree, doubtful)
         if moved:
             raise FilesMoved(moved)
-    mend_trees(store.git, scan.rows, pending.modes_oid, tree_oid)
-
-
-def _stream(store: Store, workspace: Workspace, scan: Scan, pending: _Pending) -> tuple[str, str]:
-    with open_writer(store.git) as writer, Tree.open(workspace.root) as tree:
-        if MODES_PATH in pending.content.added:
-            writer.blob(len(pending.modes), [pending.modes])
-        _write_blobs(writer, tree, scan, pending)
-        message = encode_message("capture", {})
-        return writer.commit([base_ref(workspace.hash)], message, int(time.time()), pending.content)
-
-
-def _write_blobs(writer: ObjectWriter, tree: Tree, scan: Scan, pending: _Pending) -> None:
-    moved: list[str] = []
-    sent: set[str | None] = set(pending.packed)
-    for path in pending.blobs:
-        row = scan.rows[path]
-        if row.entry.oid not in sent and _write_blob(writer, tree, path, row) != row.entry.oid:
-            moved.append(path)
-        sent.add(row.entry.oid)
-    if moved:
-        raise FilesMoved(moved)
-
-
-def _write_blob(writer: ObjectWriter, tree: Tree, path: str, row: Row) -> str | None:
-    """Write one file's or link's bytes and return the id they have now."""
-    try:
-        if row.entry.kind is EntryKind.SYMLINK:
-            target = tree.read_link(path)
-            return writer.blob(len(target), [target])
-        with tree.open_file(path) as stream:
-            return writer.blob(row.size, iter(lambda: stream.read(COPY_BYTES), b""))
-    except (OSError, PathUnsafe):
-        return None
 
 
 def _large_notes(workspace: Workspace, scan: Scan, pending: _Pending) -> tuple[str, ...]:

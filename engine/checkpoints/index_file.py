@@ -15,6 +15,7 @@ _SECOND_NS = 1_000_000_000
 _WORD = 0xFFFF_FFFF
 _LONGEST_NAME = 0xFFF  # a longer name is as long as it is
 _EXECUTABLE = 0o100
+_PADDING = [bytes(8 - over) for over in range(8)]
 _MODE_LINK, _MODE_FILE, _MODE_PROGRAM = 0o120000, 0o100644, 0o100755
 
 Listed = tuple[bytes, Row, tuple[int, int]]
@@ -27,11 +28,22 @@ def encode_listing(listed: Sequence[Listed]) -> bytes:
     for path, row, (uid, gid) in sorted(listed, key=lambda one: one[0]):
         mtime_s, mtime_ns = divmod(row.mtime_ns, _SECOND_NS)
         ctime_s, ctime_ns = divmod(row.ctime_ns, _SECOND_NS)
-        numbers = (ctime_s, ctime_ns, mtime_s, mtime_ns, row.dev, row.ino, _mode(row), uid, gid, row.size)
-        words = (number & _WORD for number in numbers)
-        entry = _ENTRY.pack(*words, bytes.fromhex(row.entry.oid or ""), min(len(path), _LONGEST_NAME))
+        entry = _ENTRY.pack(
+            ctime_s & _WORD,
+            ctime_ns,
+            mtime_s & _WORD,
+            mtime_ns,
+            row.dev & _WORD,
+            row.ino & _WORD,
+            _mode(row),
+            uid & _WORD,
+            gid & _WORD,
+            row.size & _WORD,
+            bytes.fromhex(row.entry.oid or ""),
+            min(len(path), _LONGEST_NAME),
+        )
         # One to eight NULs end a name, so that the next entry begins at a multiple of eight.
-        pieces += (entry, path, bytes(8 - (len(entry) + len(path)) % 8))
+        pieces += (entry, path, _PADDING[(len(entry) + len(path)) % 8])
     body = b"".join(pieces)
     return body + hashlib.sha1(body, usedforsecurity=False).digest()
 

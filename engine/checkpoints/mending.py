@@ -9,7 +9,6 @@ workspace; content that is no longer there cannot be, and the capture no longer 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from engine.checkpoints.manifest import MODES_PATH, git_mode
 from engine.checkpoints.reading import blob_oid
 from engine.errors import StoreDamaged
 from engine.host.files import Tree
@@ -22,7 +21,7 @@ from engine.store.object_files import ObjectFiles, find_broken_packs, oid_of
 from engine.store.opened import Store
 from engine.store.reader import ObjectReader
 from engine.store.rows import LOST_OID, Row, Rows
-from engine.store.soundness import build_trees, find_known, find_spoiled, find_unsound, has_all_trees, write_anew
+from engine.store.soundness import find_known, find_spoiled, find_unsound, has_all_trees, write_anew
 
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 
@@ -153,30 +152,6 @@ def mend_modes(git: Git, modes: bytes) -> None:
     if broken:
         write_anew(git, "blob", modes)
         _require(git, broken)
-
-
-def mend_trees(git: Git, rows: Mapping[str, Row], modes_oid: str, tree: str) -> None:
-    """Prove the directories of a capture, and write anew those that are broken.
-
-    Raises:
-        GitFailed: git could not be asked.
-        StoreDamaged: the store does not give back what was just written.
-    """
-    if has_all_trees(git, tree):
-        return
-    leaves = [(MODES_PATH, "100644", modes_oid)]
-    leaves += [
-        (path, mode, row.entry.oid)
-        for path, row in rows.items()
-        if (mode := git_mode(row.entry)) is not None and row.entry.oid is not None
-    ]
-    root, trees = build_trees(leaves)
-    if root != tree:
-        raise StoreDamaged(f"tree {tree} cannot be read")
-    broken = find_unsound(git, trees)
-    for oid in broken:
-        write_anew(git, "tree", trees[oid])
-    _require(git, broken)
 
 
 def _require(git: Git, oids: frozenset[str]) -> None:

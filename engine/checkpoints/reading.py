@@ -72,7 +72,7 @@ def read_file(directory: int, name: str, limit_bytes: int, take: Take) -> Row | 
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_size > limit_bytes:
                 return None
-            oid = take(status.st_size, _chunks(descriptor))
+            oid = take(status.st_size, _chunks(descriptor, status.st_size))
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
@@ -107,9 +107,16 @@ def hash_content(size: int, chunks: Iterable[bytes]) -> str | None:
     return digest.hexdigest() if left == 0 else None
 
 
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    while chunk := os.read(descriptor, _CHUNK_BYTES):
+def _chunks(descriptor: int, size: int) -> Iterator[bytes]:
+    """Yield a file's content as far as it is as long as it was, or shows that it is longer.
+
+    Each time a byte more is asked for than should be left: a small file takes one look.
+    """
+    while chunk := os.read(descriptor, min(size, _CHUNK_BYTES) + 1):
         yield chunk
+        size -= len(chunk)
+        if size <= 0:
+            return
 
 
 def _row(entry: Entry, status: os.stat_result, *, trusted: bool) -> Row:

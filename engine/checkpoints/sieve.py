@@ -1,14 +1,14 @@
 """The sieve: what may differ from the last look at everything, found by git's comparison of stat data, in C.
 
-After a look at everything, its rows are written as a file in the format of git's index; from then on one git command
-compares them with what is there, and a stat of every directory shows where names came or went. It answers like a walk,
-at a fraction of its cost, and counts as one.
+The rows of a look at everything are listed in the format of git's index, in a file without a name that git is started
+with; one git command compares them with what is there, and a stat of every directory shows where names came or went.
+It answers like a walk, at a fraction of its cost, and counts as one. The list is written when it is first asked, since
+most commands do without: what it is made of stays as it was, however much later that is.
 
 git is usually built to compare whole seconds. So the answer is strict by what is left out of the list and looked at
 every time: a row that was not stamped clearly before the second in which the look began, or is not to be trusted. A
-later change then always has a later second in its ctime, which nobody can set. What changed its row since the list was
-written is looked at, too. A list that anybody else wrote, a clock that was set back, a mount, and a file system that
-may not keep ctimes make no sieve at all.
+later change then always has a later second in its ctime, which nobody can set. What changed its row since that look is
+looked at, too. A clock that was set back, a mount, and a file system that may not keep ctimes make no sieve at all.
 """
 
 import os
@@ -23,12 +23,11 @@ from engine.checkpoints.index_file import encode_listing
 from engine.checkpoints.source import VIRTUALENV_MARKERS, is_junk
 from engine.checkpoints.touched import Touched
 from engine.errors import GitFailed, GitUnavailable
-from engine.host import durable
 from engine.host.mounts import STRICT_KINDS, Ground, find_ground
+from engine.host.unnamed import UnnamedFile
 from engine.model import EntryKind, Workspace
 from engine.store.opened import Store
 from engine.store.rows import RACY_NS, Row, Rows
-from engine.store.stamps import Stamp, file_stamp
 
 LEAST_ROWS = 300
 """With fewer a walk is no slower than starting git."""
@@ -46,19 +45,34 @@ DirectoryStamp = tuple[int, int, int, int, int]
 
 @dataclass(slots=True)
 class Sieve:
-    """What a process keeps of the list it wrote.
+    """What a process keeps of a look at everything.
 
-    ``rows`` are those of the list, ``left_out`` those of them that it does not hold, ``directories`` the stamps of all
-    directories (``None``: to be listed each time), ``ruling`` those of files that decide on others and are no rows.
+    ``rows`` are those of the look, which began in the second after ``settled_s``, ``owners`` who owns what is in a
+    directory. ``listed`` is the list that was made of them, ``left_out`` those that it does not hold. ``directories``
+    are the stamps of all directories (``None``: to be listed each time), ``ruling`` those of files that decide on
+    others and are no rows.
     """
 
     rows: Rows
-    stamp: Stamp | None
     ground: Ground
     clock_ns: int
-    left_out: frozenset[str]
+    settled_s: int
+    owners: dict[str, tuple[int, int]]
+    listed: UnnamedFile | None = None
+    left_out: frozenset[str] = frozenset()
     directories: dict[str, DirectoryStamp | None] = field(default_factory=dict)
     ruling: dict[str, DirectoryStamp | None] = field(default_factory=dict)
+
+    def ensure_list(self) -> UnnamedFile:
+        """Return the list, made if there is none yet.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        if self.listed is None:
+            content, self.left_out = _list(self)
+            self.listed = UnnamedFile(content)
+        return self.listed
 
 
 def sift(store: Store, workspace: Workspace, rows: Rows, feed: WorkspaceFeed | None = None) -> Touched | None:
@@ -67,15 +81,13 @@ def sift(store: Store, workspace: Workspace, rows: Rows, feed: WorkspaceFeed | N
     The caller holds ``store.use``. A feed that began anew gets its watches first, so that it hears what comes after.
     """
     sieve = store.remembered(workspace).sieve
-    path = store.layout.sieve(workspace.hash)
-    if sieve is None or sieve.stamp is None or sieve.stamp != file_stamp(path):
-        return None
-    if sieve.ground != find_ground(workspace.root) or _clock_ns() < sieve.clock_ns - _CLOCK_SLACK_NS:
+    if sieve is None or sieve.ground != find_ground(workspace.root) or _clock_ns() < sieve.clock_ns - _CLOCK_SLACK_NS:
         return None
     try:
         if feed is not None and feed.needs_cover():
             feed.cover(_iter_open(workspace.root, sieve.directories))
-        changed = store.git.differing(path, workspace.root)
+        listed = sieve.ensure_list()
+        changed = store.git.differing(listed.path, workspace.root, keep_open=[listed.descriptor])
         with _opened_root(workspace.root) as root:
             moved, exchanged = _moved(root, sieve, rows)
     except (GitFailed, GitUnavailable, OSError):
@@ -87,7 +99,7 @@ def sift(store: Store, workspace: Workspace, rows: Rows, feed: WorkspaceFeed | N
 def keep_sieve(store: Store, workspace: Workspace, scan: Scan, began_ns: int) -> None:
     """Make a sieve of a look at everything that began at this time and whose rows were kept; failing only costs time.
 
-    The caller holds ``store.use``. The list is written only where the last one has become a bad fit.
+    The caller holds ``store.use``. The sieve before is kept until it has become a bad fit.
     """
     known = store.remembered(workspace)
     if len(scan.rows) < LEAST_ROWS:
@@ -99,13 +111,13 @@ def keep_sieve(store: Store, workspace: Workspace, scan: Scan, began_ns: int) ->
         return
     try:
         with _opened_root(workspace.root) as root:
-            fitting = _find_fitting(store, workspace, known.sieve, scan, ground)
+            fitting = _find_fitting(known.sieve, scan, ground)
             names = _all_directories(scan.rows) if fitting is None else _directories_of(fitting, scan.rows)
             names.update(_iter_marked(root, scan.excluded))
             directories, owners = _stamp_directories(root, names, began_ns)
             ruling = _stamp_ruling(root, scan.excluded, began_ns)
-        known.sieve = None
-        kept = fitting or _write(store, workspace, scan.rows, ground, began_ns, owners)
+        settled_s = (began_ns - _SECOND_NS) // _SECOND_NS  # a margin for clocks that are corrected a little
+        kept = fitting or Sieve(scan.rows, ground, _clock_ns(), settled_s, owners)
         kept.directories = directories
         kept.ruling = ruling
         known.sieve = kept
@@ -113,9 +125,9 @@ def keep_sieve(store: Store, workspace: Workspace, scan: Scan, began_ns: int) ->
         known.sieve = None
 
 
-def _find_fitting(store: Store, workspace: Workspace, sieve: Sieve | None, scan: Scan, ground: Ground) -> Sieve | None:
+def _find_fitting(sieve: Sieve | None, scan: Scan, ground: Ground) -> Sieve | None:
     """Return the sieve before if its list is still a good one."""
-    if sieve is None or sieve.ground != ground or sieve.stamp != file_stamp(store.layout.sieve(workspace.hash)):
+    if sieve is None or sieve.ground != ground:
         return None
     differing = len(scan.rows.differing(sieve.rows)) + len(sieve.left_out)
     return sieve if differing <= max(_MOST_DIFFERING, len(sieve.rows) // _SHARE_DIFFERING) else None
@@ -139,32 +151,24 @@ def _iter_marked(root: int, excluded: Iterable[str]) -> Iterator[str]:
             yield path
 
 
-def _write(
-    store: Store, workspace: Workspace, rows: Rows, ground: Ground, began_ns: int, owners: dict[str, tuple[int, int]]
-) -> Sieve:
-    """Write the list.
-
-    Raises:
-        OSError: it could not be written.
-    """
-    clock_ns = _clock_ns()
-    second = (began_ns - _SECOND_NS) // _SECOND_NS  # a margin for clocks that are corrected a little
+def _list(sieve: Sieve) -> tuple[bytes, frozenset[str]]:
+    """Return the list, and the paths that are left out of it."""
     listed, left_out = [], []
-    for path, row in rows.items():
-        if row.entry.kind not in _CONTENT_KINDS:
-            continue
-        if _is_listed(row, second):
-            listed.append((path.encode("utf-8", "surrogateescape"), row, owners[path.rpartition("/")[0]]))
-        else:
-            left_out.append(path)
-    path = store.layout.sieve(workspace.hash)
-    durable.write_bytes(path, encode_listing(listed))
-    return Sieve(rows, file_stamp(path), ground, clock_ns, frozenset(left_out))
+    for directory, inside in sieve.rows.iter_directories():
+        prefix, owner = f"{directory}/" if directory else "", sieve.owners[directory]
+        for name, row in inside.items():
+            if row.entry.kind not in _CONTENT_KINDS:
+                continue
+            if _is_listed(row, sieve.settled_s):
+                listed.append(((prefix + name).encode("utf-8", "surrogateescape"), row, owner))
+            else:
+                left_out.append(prefix + name)
+    return encode_listing(listed), frozenset(left_out)
 
 
-def _is_listed(row: Row, second: int) -> bool:
+def _is_listed(row: Row, settled_s: int) -> bool:
     """Whether whole seconds prove of a row that it is as it was read."""
-    return row.trusted and not row.older and max(row.mtime_ns, row.ctime_ns) // _SECOND_NS < second
+    return row.trusted and not row.older and max(row.mtime_ns, row.ctime_ns) // _SECOND_NS < settled_s
 
 
 def _iter_open(root: str, paths: Iterable[str]) -> Iterator[tuple[int, str]]:

@@ -116,6 +116,21 @@ def sync_directory(path: str) -> None:
         os.close(descriptor)
 
 
+def make_directories(path: str) -> None:
+    """Make a directory and those above it as far as they are missing, durably, each with mode 0700.
+
+    Raises:
+        OSError: some of them may be there.
+    """
+    if os.path.isdir(path):
+        return
+    above = os.path.dirname(path)
+    make_directories(above)
+    with suppress(FileExistsError):  # another process made it meanwhile
+        os.mkdir(path, 0o700)
+    sync_directory(above)
+
+
 class NewFile:
     """A file in the making that has only a temporary name yet, mode 0600; see `new_file`."""
 

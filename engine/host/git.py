@@ -122,13 +122,14 @@ class Git:
         with self._spawn(executable, arguments, extra, timeout_s, keep_open) as process:
             return _communicate(process, stdin, arguments[0])[0]
 
-    def differing(self, listing: str, work_tree: str) -> list[bytes]:
+    def differing(self, listing: str, work_tree: str, *, keep_open: Sequence[int] = ()) -> list[bytes]:
         """Return the paths whose stat data are not what a file in the format of git's index says of them.
 
         Nothing of the workspace has a say in it or can have a program run: this repository is the store, so that no
         configuration but ours is read; there are no submodules in the listing, and they would be ignored; a comparison
         without contents needs neither filters nor attributes, and the store's own come before any ``.gitattributes``.
         A content would be read only of a file stamped as late as the listing itself, which ours never lists.
+        ``keep_open`` are descriptors that git needs to find the listing.
 
         Raises:
             GitUnavailable: git cannot be started.
@@ -136,7 +137,7 @@ class Git:
         """
         arguments = ["diff-files", "--raw", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all"]
         place = {"GIT_INDEX_FILE": listing, "GIT_WORK_TREE": work_tree}
-        with self._spawn(self.executable(), arguments, place, settings=STRICT_SETTINGS) as process:
+        with self._spawn(self.executable(), arguments, place, keep_open=keep_open, settings=STRICT_SETTINGS) as process:
             out, _name = _communicate(process, b"", arguments[0])
             if process.complained:
                 raise process.failure()

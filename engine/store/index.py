@@ -1,4 +1,4 @@
-"""The stat cache of a workspace on disk: the rows of one capture, the *base*.
+"""The stat cache of a workspace on disk: the rows of one capture, the *base*, a directory at a time.
 
 It is a cache with one duty: never to say "unchanged" of something that changed. A row is believed only when device,
 inode, size, mode, mtime and ctime are the same *and* the row was read clearly later than the file's last change;
@@ -7,25 +7,20 @@ otherwise the file is read again. Losing the file costs time, never data.
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
-from engine.model import Entry, EntryKind
-from engine.store.layout import SIEVE_SUFFIX
 from engine.store.modes import Modes
-from engine.store.rows import Draft, Row, Rows
+from engine.store.row_pages import decode_inside, encode_inside
+from engine.store.rows import Draft, Rows
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS rows (
-    path BLOB PRIMARY KEY, kind TEXT NOT NULL, mode INTEGER NOT NULL, oid TEXT,
-    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
-    ino INTEGER NOT NULL, dev INTEGER NOT NULL, trusted INTEGER NOT NULL, older INTEGER NOT NULL
-) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS directories (path BLOB PRIMARY KEY, rows BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
-_COLUMNS = "path, kind, mode, oid, size, mtime_ns, ctime_ns, ino, dev, trusted, older"
+_FORMER_TABLE, _FORMER_LIST = "rows", ".sieve"  # of the first schema, and what stood beside it
 
 
 @dataclass(slots=True)
@@ -53,8 +48,8 @@ def load_index(path: str) -> Index:
             if facts.get("schema") != str(SCHEMA_VERSION):
                 return Index()
             draft = Draft(Rows())
-            for record in connection.execute(f"SELECT {_COLUMNS} FROM rows"):  # noqa: S608 - a constant
-                draft.put(_text(record[0]), _row(record))
+            for directory, inside in connection.execute("SELECT path, rows FROM directories"):
+                draft.own(_text(directory)).update(decode_inside(inside))
             return Index(draft.rows(), facts.get("base"), facts.get("base_tree"), facts.get("modes_oid"))
     except (sqlite3.DatabaseError, ValueError):
         return Index()
@@ -81,12 +76,10 @@ def _replace(path: str, index: Index) -> None:
 
 
 def drop_index(path: str) -> None:
-    """Forget an index, and the sieve that was made of it."""
-    for suffix in ("", "-journal", SIEVE_SUFFIX):
-        try:
+    """Forget an index."""
+    for suffix in ("", "-journal", _FORMER_LIST):
+        with suppress(FileNotFoundError):
             os.unlink(path + suffix)
-        except FileNotFoundError:
-            continue
 
 
 def _save(path: str, index: Index, changed: Iterable[str] | None) -> None:
@@ -94,9 +87,12 @@ def _save(path: str, index: Index, changed: Iterable[str] | None) -> None:
         connection.executescript(_SCHEMA)
         connection.execute("BEGIN IMMEDIATE")
         if changed is None:
-            connection.execute("DELETE FROM rows")
-            changed = index.rows
-        _write_rows(connection, index.rows, changed)
+            connection.execute(f"DROP TABLE IF EXISTS {_FORMER_TABLE}")
+            connection.execute("DELETE FROM directories")
+            directories = {directory for directory, _inside in index.rows.iter_directories()}
+        else:
+            directories = {path.rpartition("/")[0] for path in changed}
+        _write_directories(connection, index.rows, directories)
         facts = {
             "schema": str(SCHEMA_VERSION),
             "base": index.base,
@@ -107,43 +103,23 @@ def _save(path: str, index: Index, changed: Iterable[str] | None) -> None:
         connection.executemany(
             "INSERT INTO facts VALUES (?, ?)", [(name, value) for name, value in facts.items() if value is not None]
         )
+    with suppress(FileNotFoundError):
+        os.unlink(path + _FORMER_LIST)
     os.chmod(path, 0o600)
 
 
-def _write_rows(connection: sqlite3.Connection, rows: Mapping[str, Row], changed: Iterable[str]) -> None:
-    gone, written = [], []
-    for path in changed:
-        row = rows.get(path)
-        if row is None:
-            gone.append((_bytes(path),))
-        else:
-            entry = row.entry
-            stamps = (row.size, row.mtime_ns, row.ctime_ns, _signed(row.ino), _signed(row.dev))
-            written.append((_bytes(path), entry.kind.value, entry.mode, entry.oid, *stamps, row.trusted, row.older))
-    connection.executemany("DELETE FROM rows WHERE path = ?", gone)
-    connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", written)
+def _write_directories(connection: sqlite3.Connection, rows: Rows, directories: Iterable[str]) -> None:
+    found = {directory: rows.inside(directory) for directory in sorted(directories)}
+    gone = [(_bytes(directory),) for directory, inside in found.items() if not inside]
+    written = [(_bytes(directory), encode_inside(inside)) for directory, inside in found.items() if inside]
+    connection.executemany("DELETE FROM directories WHERE path = ?", gone)
+    connection.executemany("INSERT OR REPLACE INTO directories VALUES (?, ?)", written)
 
 
 def _connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=10, isolation_level=None)
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
-
-
-def _row(record: tuple[object, ...]) -> Row:
-    _path, kind, mode, oid, size, mtime_ns, ctime_ns, ino, dev, trusted, older = record
-    entry = Entry(EntryKind(str(kind)), int(mode), None if oid is None else str(oid))  # type: ignore[call-overload]
-    numbers = (int(size), int(mtime_ns), int(ctime_ns), _unsigned(int(ino)), _unsigned(int(dev)))  # type: ignore[call-overload]
-    return Row(entry, *numbers, trusted=bool(trusted), older=bool(older))
-
-
-def _signed(number: int) -> int:
-    """SQLite's integers are signed; inode numbers of some file systems are not."""
-    return number - (1 << 64) if number >= 1 << 63 else number
-
-
-def _unsigned(number: int) -> int:
-    return number + (1 << 64) if number < 0 else number
 
 
 def _bytes(path: str) -> bytes:

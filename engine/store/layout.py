@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from engine.host.durable import write_bytes
 
-SIEVE_SUFFIX = ".sieve"
 REF_ROOT = "refs/takeback"
 RESERVED = ".takeback"  # in a checkpoint's tree: what git's trees cannot say; in a workspace: never captured
 
@@ -68,10 +67,6 @@ class Layout:
     def index(self, workspace_hash: str) -> str:
         """The stat cache of a workspace."""
         return os.path.join(self.store, "indexes", workspace_hash)
-
-    def sieve(self, workspace_hash: str) -> str:
-        """The stat data of a workspace's files as git compares them."""
-        return os.path.join(self.store, "indexes", f"{workspace_hash}{SIEVE_SUFFIX}")
 
     def ledger(self, workspace_hash: str) -> str:
         """The ledger of a workspace."""

@@ -23,6 +23,12 @@ class LooseObject(NamedTuple):
     content: bytes
 
 
+def object_id(kind: str, content: bytes) -> str:
+    """Return git's id of an object."""
+    header = b"%s %d\0" % (kind.encode("ascii"), len(content))
+    return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
+
+
 def object_path(git_dir: str, oid: str) -> str:
     """Return where the file of an object is."""
     return os.path.join(git_dir, "objects", oid[:2], oid[2:])

@@ -48,23 +48,23 @@ class Modes:
 
     def then(self, before: Rows, after: Rows, differing: Iterable[str]) -> "Modes":
         """Return the sum over the set after, given the paths in which it differs from the one before."""
-        differing = {path for path in differing if _shape(before.get(path)) != _shape(after.get(path))}
+        differing = {path for path in differing if _shape(before.find(path)) != _shape(after.find(path))}
         if not differing:
             return self
         counts = dict(self.counts)
         for path in differing:
-            _count(counts, before.get(path), -1)
-            _count(counts, after.get(path), 1)
+            _count(counts, before.find(path), -1)
+            _count(counts, after.find(path), 1)
         usual = _usual(counts)
         if usual != self.usual:
             return Modes.of(after)
         unusual, empty = dict(self.unusual), set(self.empty)
         for path in differing:
             unusual.pop(path, None)
-            _note_unusual(unusual, usual, path, after.get(path))
+            _note_unusual(unusual, usual, path, after.find(path))
         for path in differing | {path.rpartition("/")[0] for path in differing}:
             empty.discard(path)
-            if _is_empty(after, path, after.get(path)):
+            if _is_empty(after, path, after.find(path)):
                 empty.add(path)
         return Modes(counts, usual, unusual, frozenset(empty))
 

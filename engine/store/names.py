@@ -38,10 +38,7 @@ def write_name(git_dir: str, name: str, commit: str) -> None:
         OSError: it is as it was, or not durable.
     """
     path = os.path.join(git_dir, name)
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        os.makedirs(directory, 0o700, exist_ok=True)
-        durable.sync_directory(os.path.dirname(directory))
+    durable.make_directories(os.path.dirname(path))
     # Git's own protocol: who has made the lock may write, and the lock becomes the file.
     durable.write_bytes(path, f"{commit}\n".encode("ascii"), temporary=f"{path}.lock")
 

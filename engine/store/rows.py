@@ -6,7 +6,7 @@ directories.
 """
 
 import os
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -89,6 +89,11 @@ class Rows(Mapping[str, Row]):
         except KeyError:
             raise KeyError(path) from None
 
+    def find(self, path: str) -> Row | None:
+        """Return the row of a path, ``None`` where there is none; `get` without what an exception costs."""
+        directory, _slash, name = path.rpartition("/")
+        return self._directories.get(directory, _NOTHING).get(name)
+
     def __contains__(self, path: object) -> bool:
         directory, _slash, name = str(path).rpartition("/")
         return name in self._directories.get(directory, _NOTHING)
@@ -102,6 +107,14 @@ class Rows(Mapping[str, Row]):
     def items(self) -> ItemsView[str, Row]:
         """Return paths with their rows, directory by directory."""
         return _Items(self)
+
+    def values(self) -> ValuesView[Row]:
+        """Return the rows, directory by directory."""
+        return _Values(self)
+
+    def iter_directories(self) -> Iterator[tuple[str, Inside]]:
+        """Yield the directories that hold something, each with what it holds by name."""
+        return iter(self._directories.items())
 
     def _iter_items(self) -> Iterator[tuple[str, Row]]:
         for directory, inside in self._directories.items():
@@ -149,6 +162,15 @@ class _Items(ItemsView[str, Row]):
 
     def __iter__(self) -> Iterator[tuple[str, Row]]:
         return self._mapping._iter_items()  # noqa: SLF001 - its own view
+
+
+class _Values(ValuesView[Row]):
+    """The rows of a row set without looking each path up."""
+
+    _mapping: Rows
+
+    def __iter__(self) -> Iterator[Row]:
+        return (row for _directory, inside in self._mapping.iter_directories() for row in inside.values())
 
 
 class Draft:

@@ -5,11 +5,10 @@ of its file. So what was there before is proved before a checkpoint relies on it
 put in place of a broken one or beside a broken pack, mends it for everything that needs it.
 """
 
-import hashlib
 import mmap
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from engine.errors import GitFailed, StoreDamaged
 from engine.host.git import Git
@@ -141,35 +140,3 @@ def write_anew(git: Git, kind: str, content: bytes) -> str:
         OSError: what stood there still does.
     """
     return write_loose(git.git_dir, kind, content)
-
-
-def build_trees(leaves: Sequence[tuple[str, str, str]]) -> tuple[str, dict[str, bytes]]:
-    """Return the id of the tree that holds these paths (path, git mode, id), and every tree of it by id."""
-    listing: dict[str, list[tuple[bytes, bytes]]] = {"": []}
-    for path, mode, oid in leaves:
-        _list(listing, path, mode, oid)
-        parent = path.rpartition("/")[0]
-        while parent:
-            listing.setdefault(parent, [])
-            parent = parent.rpartition("/")[0]
-    trees = {}
-    root = ""
-    for directory in sorted(listing, key=_depth, reverse=True):
-        content = b"".join(line for _key, line in sorted(listing[directory]))
-        root = hashlib.sha1(b"tree %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-        trees[root] = content
-        if directory:
-            _list(listing, directory, "40000", root)
-    return root, trees
-
-
-def _list(listing: dict[str, list[tuple[bytes, bytes]]], path: str, mode: str, oid: str) -> None:
-    parent, _slash, name = path.rpartition("/")
-    raw = name.encode("utf-8", "surrogateescape")
-    key = raw + b"/" if mode == "40000" else raw  # git orders a directory as if its name ended so
-    line = b"%s %s\0%s" % (mode.encode("ascii"), raw, bytes.fromhex(oid))
-    listing.setdefault(parent, []).append((key, line))
-
-
-def _depth(path: str) -> int:
-    return path.count("/") + 1 if path else 0

@@ -4,7 +4,9 @@
 files. Seconds are never judged. The whole table is printed by ``python -m tests.bench.speed``.
 """
 
+import random
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ import pytest
 from tests.bench.speed import product
 from tests.bench.speed.__main__ import churn_command, measure
 from tests.bench.speed.report import table
-from tests.bench.speed.trees import plain
+from tests.bench.speed.text import LIKE_REAL, source
+from tests.bench.speed.trees import FILE_BYTES, plain
 from tests.bench.speed.work import Work, ratios
 
 MOST_PROCESSES = {
@@ -42,6 +45,16 @@ def test_no_work_starts_more_git_processes_than_it_needs(tmp_path: Path) -> None
 
     assert {work: count for work, count in counted.items() if count > MOST_PROCESSES[work] + UNHEARD} == {}
     assert counted.keys() == MOST_PROCESSES.keys()
+
+
+@pytest.mark.parametrize("level", LIKE_REAL)
+def test_what_is_measured_on_compresses_as_real_code_does_and_no_better(level: int) -> None:
+    numbers = random.Random(level)
+    texts = [source(numbers, FILE_BYTES) for _number in range(400)]
+
+    left = sum(len(zlib.compress(text, level)) for text in texts) / sum(map(len, texts))
+
+    assert LIKE_REAL[level] <= left <= LIKE_REAL[level] + 0.01
 
 
 @pytest.mark.bench

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.broken_git import WatchedGit
 from tests.e2e.homes import git_of, refs
 from tests.e2e.program import Program
 from tests.e2e.scene import Scene
@@ -52,47 +51,51 @@ def test_file_of_another_program_survives_and_is_named(scene: Scene, program: Pr
 
 
 @pytest.mark.parametrize("moment", ["before the first checkpoint", "after it"])
-def test_failed_capture_is_said_and_is_never_a_target(scene: Scene, tmp_path: Path, moment: str) -> None:
-    git = WatchedGit(tmp_path / "git")
-    program = scene.start(PATH=git.path)
+def test_failed_capture_is_said_and_is_never_a_target(scene: Scene, moment: str) -> None:
+    program = scene.start()
     for name in ("a.py", "b.py"):
         scene.edit(name, "one\n")
     if moment == "after it":
         program.ask("/write b.py\ntwo\n")
-    for number in range(100):  # few files are written without it
+    for number in range(100):  # few files are written where they need no pack
         scene.edit(f"many/{number}", f"{number}\n")
     known = program.ask("/rollback").ids
-    git.fail("fast-import")
+    packs = scene.home / "checkpoints" / "store" / "objects" / "pack"
+    packs.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(packs, ignore_errors=True)
+    packs.touch()
 
     unguarded = program.ask("/write a.py\ntwo\n")
+    packs.unlink()
     listed = program.ask("/rollback")
-    git.work()
     guarded = program.ask("/write a.py\nthree\n")
     program.ask("/rollback")
     program.ask("/rollback 1")
 
-    assert "No space left on device" in unguarded.line("⚠ no checkpoint was taken:")
+    assert str(packs) in unguarded.line("⚠ no checkpoint was taken:")
     assert listed.ids == known
     assert "⚠" not in guarded.text
     assert scene.read("a.py") == "two\n"
 
 
-def test_git_that_dies_half_way_through_a_big_tree_leaves_nothing(scene: Scene, tmp_path: Path) -> None:
-    git = WatchedGit(tmp_path / "git")
+def test_disk_that_takes_half_of_a_big_tree_is_left_with_nothing_of_it(scene: Scene) -> None:
     for number in range(300):
         scene.edit(f"data/{number}", os.urandom(20_000))
     scene.edit("a.py", "one\n")
-    program = scene.start(PATH=git.path)
-    git.die_after(1 * MB, "fast-import")
+    scene.launcher = ("sh", "-c", 'ulimit -f 4000; exec "$@"', "sh")  # blocks of 512 bytes
+    program = scene.start()
 
     unguarded = program.ask("/write a.py\ntwo\n")
     listed = program.ask("/rollback")
 
-    assert unguarded.line("⚠ no checkpoint was taken:")
+    assert "File too large" in unguarded.line("⚠ no checkpoint was taken:")
     assert scene.read("a.py") == "two\n"
     assert listed.entries == []
     assert refs(scene.home) == {}
-    git.work()
+    assert list((scene.home / "checkpoints" / "store" / "objects" / "pack").iterdir()) == []
+    program.end()
+    scene.launcher = ()
+    program = scene.start()
     program.ask("/write a.py\nthree\n")
     program.ask("/rollback 1")
     assert scene.read("a.py") == "two\n"

@@ -14,7 +14,7 @@ from engine.checkpoints.reading import blob_oid, hash_content, read_directory, r
 from engine.errors import StorageFailed
 from engine.host.git import Git
 from engine.model import GapReason
-from engine.store.packing import PackWriter, encode_index, pack_blob
+from engine.store.packing import PackWriter, encode_index, pack_object
 from engine.store.rows import Row
 from engine.store.soundness import find_known
 from engine.upkeep.retention import PrunePolicy
@@ -71,7 +71,8 @@ def test_git_finds_every_file_of_a_first_checkpoint_sound(lab: Lab) -> None:
     lab.engine.checkpoint(lab.workspace, "first")
 
     blobs = {blob_oid(path.read_bytes()) for path in lab.root.rglob("*") if path.is_file() and not path.is_symlink()}
-    assert any(objects_in(pack, lab.store) == blobs for pack in packs(lab))
+    (pack,) = packs(lab)
+    assert objects_in(pack, lab.store) >= blobs
     assert_sound(lab)
     for path in list(lab.root.rglob("*")):
         if path.is_file() or path.is_symlink():
@@ -182,7 +183,7 @@ def test_pack_takes_back_what_came_out_too_short_too_long_or_unwanted(lab: Lab) 
     assert pack.stream(2, [b"no"], lambda _oid: False) == blob_oid(b"no")
     assert pack.stream(3, [b"y", b"es"], lambda _oid: True) == blob_oid(b"yes")
     assert pack.stream(3, [b"yes"], lambda _oid: True) == blob_oid(b"yes")
-    pack.add([pack_blob(blob_oid(b"yes"), b"yes"), pack_blob(blob_oid(b"too"), b"too")])
+    pack.add([pack_object("blob", blob_oid(b"yes"), b"yes"), pack_object("blob", blob_oid(b"too"), b"too")])
     assert pack.oids == {blob_oid(b"yes"), blob_oid(b"too")}
     pack.install()
     pack.close()
@@ -197,7 +198,7 @@ def test_pack_that_is_given_up_leaves_nothing(lab: Lab) -> None:
     lab.engine.checkpoint(lab.workspace, "one")
     before = snapshot(lab.store)
     pack = PackWriter(str(lab.store))
-    pack.add([pack_blob(blob_oid(b"yes"), b"yes")])
+    pack.add([pack_object("blob", blob_oid(b"yes"), b"yes")])
 
     pack.close()
     pack.close()
@@ -262,7 +263,7 @@ def test_index_whose_pack_was_never_named_is_no_holding_and_is_swept(lab: Lab) -
     fill(lab)
     lab.engine.checkpoint(lab.workspace, "first")
     pack = PackWriter(str(lab.store))
-    pack.add([pack_blob(blob_oid(b"new\n"), b"new\n")])
+    pack.add([pack_object("blob", blob_oid(b"new\n"), b"new\n")])
     pack.install()
     pack.close()
     (added,) = [path for path in packs(lab) if blob_oid(b"new\n") in objects_in(path, lab.store)]

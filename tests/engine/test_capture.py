@@ -15,13 +15,13 @@ from engine.checkpoints.capture import Captured, FilesMoved, capture, decode_mes
 from engine.checkpoints.feed import Feed
 from engine.checkpoints.manifest import MODES_PATH
 from engine.checkpoints.reading import blob_oid
-from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning
+from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, StoreDamaged
 from engine.host.files import TEMP_PREFIX
 from engine.model import Entry, EntryKind, GapReason, Limits, Workspace
 from engine.store.objects import missing_objects
 from engine.store.refs import base_ref, find_ref, update_refs
 from engine.store.rows import Row, Rows
-from tests.engine.upkeep.kit import Kit, failing, make_old, no_fault
+from tests.engine.upkeep.kit import Kit, make_old, no_fault
 
 
 @pytest.fixture(scope="module")
@@ -310,39 +310,69 @@ def test_file_that_moved_since_it_was_read_is_named_and_the_base_stays(
 
 
 class Restless:
-    """Changes something before git starts with a command, each time anew."""
+    """Changes something each time that a workspace has just been looked at."""
 
-    def __init__(self, change: Callable[[int], object], command: str = "fast-import") -> None:
-        self.count, self.command = 0, command
+    def __init__(self, change: Callable[[int], object]) -> None:
+        self.count = 0
         self._change = change
 
-    def __call__(self, arguments: tuple[str, ...]) -> None:
-        if arguments[0] == self.command:
-            self.count += 1
-            self._change(self.count)
+    def __call__(self, *_arguments: object) -> None:
+        self.count += 1
+        self._change(self.count)
 
 
+def restless(workspace: Workspace, count: int) -> bytes:
+    """A content that no other workspace holds."""
+    return f"restless {count} {workspace.root}\n".encode()
+
+
+@pytest.mark.parametrize("others", [0, 100], ids=["few", "many"])
 def test_file_that_never_keeps_still_costs_no_checkpoint_and_is_held_as_it_was_read(
-    kit: Kit, workspace: Workspace
+    kit: Kit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, others: int
 ) -> None:
-    with kit.store.use(workspace, "a test"):
-        kit.fault = Restless(lambda count: kit.write(workspace, "a", b"restless %d\n" % count))
-        captured = capture(kit.store, workspace, frozenset())
+    for path in ("a", *(f"many/{number}" for number in range(others))):
+        kit.write(workspace, path, f"{path} {workspace.root}".encode())  # what the store does not hold yet
+    change = Restless(lambda count: kit.write(workspace, "a", restless(workspace, count)))
+    monkeypatch.setattr("engine.checkpoints.capture.remove_old_leftovers", change)
 
-    assert captured.rows["a"].entry.oid == blob_oid(b"restless 1\n")
-    assert kit.content(captured.commit, "a") == b"restless 1\n"
+    captured = taken(kit, workspace)
+
+    assert change.count > 1
+    assert captured.rows["a"].entry.oid == blob_oid(restless(workspace, 1))
+    assert kit.content(captured.commit, "a") == restless(workspace, 1)
 
 
-def test_links_that_never_keep_still_are_an_error_that_says_so(kit: Kit, workspace: Workspace) -> None:
+def test_files_that_never_keep_still_may_hold_what_the_store_has(
+    kit: Kit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that writes a file anew empties it first; the store has nothing for good reasons."""
+    kit.write(workspace, "nothing", b"")
+    taken(kit, workspace)
+    contents = [b"", b"other\n"]
+    for number in range(100):
+        kit.write(workspace, f"many/{number}", b"")
+    change = Restless(lambda count: [kit.write(workspace, f"many/{n}", contents[count % 2]) for n in range(100)])
+    monkeypatch.setattr("engine.checkpoints.capture.remove_old_leftovers", change)
+
+    captured = taken(kit, workspace)
+
+    assert captured.rows["many/7"].entry.oid in {blob_oid(content) for content in contents}
+    assert kit.content(captured.commit, "many/7") in contents
+
+
+def test_links_that_never_keep_still_are_an_error_that_says_so(
+    kit: Kit, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def turn(count: int) -> None:
         link = root_of(workspace) / "link"
         link.unlink()
-        link.symlink_to(f"elsewhere {count}")
+        link.symlink_to(f"elsewhere {count} {workspace.root}")
 
-    with kit.store.use(workspace, "a test"):
-        kit.fault = Restless(turn)
-        with pytest.raises(CaptureFailed, match="kept changing while they were read; try again") as caught:
-            capture(kit.store, workspace, frozenset())
+    turn(0)
+    monkeypatch.setattr("engine.checkpoints.capture.remove_old_leftovers", Restless(turn))
+
+    with pytest.raises(CaptureFailed, match="kept changing while they were read; try again") as caught:
+        taken(kit, workspace)
 
     assert workspace.root in str(caught.value)
     assert base(kit, workspace) is None
@@ -544,7 +574,10 @@ def test_whatever_a_capture_stands_on_is_written_anew_where_it_is_broken(
     assert kit.content(captured.commit, MODES_PATH) == modes
 
 
-def test_file_that_moves_before_its_broken_object_is_mended_is_read_again(kit: Kit, tmp_path: Path) -> None:
+@pytest.mark.parametrize("others", [0, 100], ids=["few", "many"])
+def test_file_that_moves_before_its_broken_object_is_mended_is_read_again(
+    kit: Kit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
     mark = tmp_path.name
     earlier = kit.workspace(f"{mark}.earlier")
     kit.write(earlier, "a", mark.encode())
@@ -552,23 +585,29 @@ def test_file_that_moves_before_its_broken_object_is_mended_is_read_again(kit: K
     spoil(kit, [blob_oid(mark.encode())])
     workspace = kit.workspace(mark)
     kit.write(workspace, "a", mark.encode())
+    for number in range(others):
+        kit.write(workspace, f"many/{number}", f"{number} {mark}".encode())
+    change = Restless(lambda count: kit.write(workspace, "a", restless(workspace, count)))
+    monkeypatch.setattr("engine.checkpoints.capture.remove_old_leftovers", change)
+
+    captured = taken(kit, workspace)
+
+    assert kit.content(captured.commit, "a") == restless(workspace, 1)
+
+
+@pytest.mark.parametrize("others", [1, 100], ids=["few", "many"])
+def test_capture_that_failed_doubts_what_it_builds_on(kit: Kit, workspace: Workspace, others: int) -> None:
+    kit.write(workspace, "a", workspace.root.encode())
+    captured = taken(kit, workspace)
+    assert kit.store.remembered(workspace).proved
+    for number in range(others):
+        kit.write(workspace, f"many/{number}", f"{number} {workspace.root}".encode())
 
     with kit.store.use(workspace, "a test"):
-        kit.fault = Restless(lambda count: kit.write(workspace, "a", b"restless %d\n" % count), command="cat-file")
-        captured = capture(kit.store, workspace, frozenset())
-
-    assert kit.content(captured.commit, "a") == b"restless 1\n"
-
-
-def test_capture_that_failed_doubts_what_it_builds_on(kit: Kit, workspace: Workspace) -> None:
-    taken(kit, workspace)
-    assert kit.store.remembered(workspace).proved
-    for number in range(100):
-        kit.write(workspace, f"many/{number}", b"%d" % number)
-
-    kit.fault = failing("fast-import")
-    with pytest.raises(GitFailed):
-        taken(kit, workspace)
+        scan = look(kit.store, workspace, frozenset())
+        spoil(kit, [captured.tree])
+        with pytest.raises(StoreDamaged):
+            write_scan(kit.store, workspace, kit.store.index(workspace), scan)
 
     assert not kit.store.remembered(workspace).proved
 

@@ -1,5 +1,6 @@
 """The sieve: it finds whatever a walk finds, runs nothing of the workspace's, and is none where it could be wrong."""
 
+import errno
 import os
 import random
 import shutil
@@ -21,12 +22,12 @@ from engine.checkpoints.source import SourceRules, Tracked
 from engine.checkpoints.touched import Touched
 from engine.host.git import Git
 from engine.host.mounts import Ground
+from engine.host.unnamed import UnnamedFile
 from engine.model import Limits, Workspace
-from engine.store.index import drop_index
 from engine.store.layout import Layout
 from engine.store.opened import Store
 from engine.store.rows import Rows
-from tests.engine.lab import Lab
+from tests.engine.lab import Lab, snapshot
 
 SETTLED_S = 2.1  # after that, what was made is stamped clearly before the second of a look
 
@@ -52,8 +53,10 @@ class Site:
         self.scan = Scan(Rows(), frozenset())
 
     @property
-    def list_path(self) -> Path:
-        return Path(self.store.layout.sieve(self.workspace.hash))
+    def sieve(self) -> sieve.Sieve:
+        kept = self.store.remembered(self.workspace).sieve
+        assert isinstance(kept, sieve.Sieve)
+        return kept
 
     def scanner(self) -> Scanner:
         return Scanner(str(self.root), self.scan.rows, SourceRules(Tracked(), self.scan.rows), Limits())
@@ -373,38 +376,10 @@ def test_what_stands_where_a_racy_file_was_holds_nobody_up(tmp_path: Path) -> No
     assert time.monotonic() - began < 3
 
 
-def test_a_list_dated_back_reads_no_content(site: Site) -> None:
-    """Before its time, git would hold every file for racy and read it; a list that is not as it was written is none."""
-    os.utime(site.list_path, (1, 1))
-
-    assert site.sift() is None
-
-
 # --- when it is none
 
 
-def damage(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    path.write_bytes(content)
-
-
-def swap(path: Path) -> None:
-    other = path.with_name("other")
-    shutil.copy2(path, other)
-    other.rename(path)
-
-
-@pytest.mark.parametrize("harm", [damage, swap, Path.unlink, lambda path: path.write_bytes(b"")])
-def test_a_list_that_is_missing_damaged_or_anothers_is_none(site: Site, harm: Callable[[Path], object]) -> None:
-    harm(site.list_path)
-
-    assert site.sift() is None
-    site.walk()
-    assert site.sift() == Touched()
-
-
-def test_a_process_that_wrote_no_list_has_no_sieve(site: Site) -> None:
+def test_a_process_that_never_looked_has_no_sieve(site: Site) -> None:
     another = Store(site.store.layout, site.store.git, site.store.lock_path)
 
     assert sift(another, site.workspace, site.scan.rows) is None
@@ -431,13 +406,15 @@ def test_on_a_file_system_with_ctimes_of_its_own_there_is_none(site: Site, monke
     assert site.sift() is None
 
 
-def test_where_the_list_cannot_be_written_there_is_none(site: Site) -> None:
-    site.list_path.unlink()
-    site.list_path.mkdir()
+def test_where_the_list_cannot_be_written_there_is_none(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_content: bytes) -> UnnamedFile:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    site.walk()
+    with monkeypatch.context() as patched:
+        patched.setattr(sieve, "UnnamedFile", full)
+        assert site.sift() is None
 
-    assert site.sift() is None
+    assert site.sift() == Touched()
 
 
 @pytest.mark.parametrize("program", ["/bin/false", "/nonexistent/git"])
@@ -458,6 +435,7 @@ def test_a_small_workspace_has_none(site: Site, monkeypatch: pytest.MonkeyPatch)
 
 def test_other_systems_have_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(os, "memfd_create", raising=False)
     site.walk()
 
     site.write("a/two.txt", "changed")
@@ -465,10 +443,27 @@ def test_other_systems_have_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> 
     assert site.sift() == Touched(frozenset({"a/two.txt"}))
 
 
-def test_a_list_goes_with_its_workspaces_index(site: Site) -> None:
-    drop_index(site.store.layout.index(site.workspace.hash))
+def test_the_list_is_made_when_it_is_first_asked_and_is_no_part_of_the_store(site: Site) -> None:
+    before = snapshot(Path(site.store.layout.base))
+    assert site.sieve.listed is None
 
-    assert not site.list_path.exists()
+    site.sift()
+    listed = site.sieve.listed
+    site.sift()
+
+    assert listed is site.sieve.listed is not None
+    assert snapshot(Path(site.store.layout.base)) == before
+
+
+def test_an_unnamed_file_is_gone_with_who_holds_it() -> None:
+    file = UnnamedFile(b"content")
+    descriptor = file.descriptor
+    assert subprocess.check_output(["cat", file.path], pass_fds=[descriptor]) == b"content"
+
+    del file
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
 
 
 # --- beside the feed, and over time
@@ -494,15 +489,16 @@ def test_a_feed_that_began_anew_is_whole_after_a_sifted_look(site: Site) -> None
 
 def test_the_list_is_written_anew_once_much_differs(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sieve, "_MOST_DIFFERING", 2)
-    first = site.list_path.stat().st_mtime_ns
+    first = site.sieve
+    site.sift()
     site.write("three.txt", "changed")
     site.walk()
-    second = site.list_path.stat().st_mtime_ns
+    second = site.sieve
     for number in range(3):
         site.write(f"new{number}.txt")
     site.walk()
 
-    assert first == second != site.list_path.stat().st_mtime_ns
+    assert first is second is not site.sieve
     assert site.found() == site.truth()
 
 

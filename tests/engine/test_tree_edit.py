@@ -1,13 +1,12 @@
 """Changing paths of a tree gives the tree that git would make of what is then there, and reads little."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.store.objects import EMPTY_TREE
-from engine.store.soundness import build_trees
 from engine.store.tree_edit import TreeEdit
 
 Leaves = dict[str, tuple[str, str]]
@@ -35,6 +34,38 @@ class Trees:
         root, trees = build_trees([(path, mode, oid) for path, (mode, oid) in leaves.items()])
         self.held.update(trees)
         return root if leaves else EMPTY_TREE
+
+
+def build_trees(leaves: Sequence[tuple[str, str, str]]) -> tuple[str, dict[str, bytes]]:
+    """The id of the tree that holds these paths (path, git mode, id), and every tree of it by id."""
+    listing: dict[str, list[tuple[bytes, bytes]]] = {"": []}
+    for path, mode, oid in leaves:
+        _list(listing, path, mode, oid)
+        parent = path.rpartition("/")[0]
+        while parent:
+            listing.setdefault(parent, [])
+            parent = parent.rpartition("/")[0]
+    trees = {}
+    root = ""
+    for directory in sorted(listing, key=_depth, reverse=True):
+        content = b"".join(line for _key, line in sorted(listing[directory]))
+        root = hashlib.sha1(b"tree %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+        trees[root] = content
+        if directory:
+            _list(listing, directory, "40000", root)
+    return root, trees
+
+
+def _list(listing: dict[str, list[tuple[bytes, bytes]]], path: str, mode: str, oid: str) -> None:
+    parent, _slash, name = path.rpartition("/")
+    raw = name.encode("utf-8", "surrogateescape")
+    key = raw + b"/" if mode == "40000" else raw  # git orders a directory as if its name ended so
+    line = b"%s %s\0%s" % (mode.encode("ascii"), raw, bytes.fromhex(oid))
+    listing.setdefault(parent, []).append((key, line))
+
+
+def _depth(path: str) -> int:
+    return path.count("/") + 1 if path else 0
 
 
 def edited(trees: Trees, base: str | None, edits: Mapping[str, tuple[str, str] | None]) -> str:

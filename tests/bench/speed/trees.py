@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.speed.text import source
+
 FILE_BYTES = 4000
 FILES_PER_DIRECTORY = 12
 CHURN_PARTS = 10
@@ -16,8 +18,6 @@ BIG_FILES = 20
 DEEP_LEVELS = 60
 
 _SEED = 20261130
-_STATEMENTS = 100
-_LETTERS = "abcdefghijklmnopqrstuvwxyz_"
 
 
 @dataclass(frozen=True)
@@ -34,24 +34,6 @@ class Shape:
         return self.make(root, self.files)
 
 
-def _statements() -> list[bytes]:
-    numbers = random.Random(_SEED)
-    names = ["".join(numbers.choices(_LETTERS, k=numbers.randint(3, 11))) for _ in range(200)]
-    forms = ("    {} = {}({}, {})\n", "    if {} is not {}:\n", "        return {}.{}[{}]\n", "def {}({}, {}):\n")
-    return [numbers.choice(forms).format(*numbers.choices(names, k=4)).encode() for _ in range(_STATEMENTS)]
-
-
-_KNOWN = _statements()
-
-
-def source(numbers: random.Random) -> bytes:
-    """Text that compresses about as source code does, to a third."""
-    text = b""
-    while len(text) < FILE_BYTES:
-        text += numbers.choice(_KNOWN) if numbers.random() < 0.96 else b"    # %d\n" % numbers.getrandbits(60)
-    return text
-
-
 def make_plain(root: Path, files: int) -> str:
     """Twelve files a directory, three levels, as in a large project."""
     numbers = random.Random(_SEED)
@@ -59,7 +41,7 @@ def make_plain(root: Path, files: int) -> str:
         directory = root / f"part{start // 1200}" / f"module{start // 120 % 10}" / f"d{start // 12 % CHURN_PARTS}"
         directory.mkdir(parents=True, exist_ok=True)
         for number in range(start, min(start + FILES_PER_DIRECTORY, files)):
-            (directory / f"file{number}.py").write_bytes(source(numbers))
+            (directory / f"file{number}.py").write_bytes(source(numbers, FILE_BYTES))
     return os.path.join("part0", "module0", "d0", "file3.py")
 
 
@@ -71,7 +53,7 @@ def make_deep(root: Path, files: int) -> str:
         directory /= f"level{level}"
         directory.mkdir()
         for number in range(files // DEEP_LEVELS):
-            (directory / f"file{number}.py").write_bytes(source(numbers))
+            (directory / f"file{number}.py").write_bytes(source(numbers, FILE_BYTES))
     return os.path.relpath(directory / "file0.py", root)
 
 
@@ -80,7 +62,7 @@ def make_wide(root: Path, files: int) -> str:
     numbers = random.Random(_SEED)
     (root / "all").mkdir()
     for number in range(files):
-        (root / "all" / f"file{number}.py").write_bytes(source(numbers))
+        (root / "all" / f"file{number}.py").write_bytes(source(numbers, FILE_BYTES))
     return os.path.join("all", "file3.py")
 
 
