@@ -52,6 +52,7 @@ MAY_CHANGE_FILES = {
     "gateway.installation.setup": "writes a first config.yaml",
     "gateway.installation.sample": "makes the sample workspace, before it is one",
     "gateway.logs": "the log file",
+    "gateway.operation.concealment": "its own memory, where the kernel shows the environment",
     "gateway.state": "the database, and the file that says which process serves it",
     "gateway.cli": "points stdout at nothing once its reader has gone",
     "adapters.console.terminal": "the history of what was typed",

@@ -42,6 +42,16 @@ def supervisor() -> "Supervisor":
     return Supervisor.from_environment(os.environ)
 
 
+def conceal_secrets(configuration: "Configuration") -> None:
+    """Keep the secrets that the environment held from the commands of agents; called once they have been read."""
+    from gateway.operation.concealment import conceal
+
+    secrets = configuration.secrets()
+    held = [name for name, value in os.environ.items() if any(secret in value for secret in secrets if secret)]
+    own = {name for name in held if name.startswith("TAKEBACK_") or name in configuration.model_keys}
+    conceal(os.environ, drop=own, keep=[name for name in held if name not in own])
+
+
 def find_settings() -> "Settings | None":
     """The settings, for those who can do without: ``None`` where they cannot be used. Nothing is made or said."""
     from gateway.config import ConfigInvalid, load_configuration

@@ -27,6 +27,7 @@ def say_unconfigured(settings: Settings) -> None:
 def run_gateway(wishes: ConsoleWishes, *, log_to_file: bool) -> Exit:
     """Run until the end of input or a signal."""
     configuration = opening.configuration()
+    opening.conceal_secrets(configuration)
     if wishes.stays:
         say_unconfigured(configuration.settings)
     logs = configuration.settings.logs
