@@ -115,7 +115,7 @@ class Guard:
         self._restores = restores
         self._feed = feed
         self._retry_at = 0.0
-        self._said: dict[str, str] = {}
+        self._said: dict[str, tuple[str, str]] = {}
         self._damage: dict[str, tuple[str, ...]] = {}
         self._unsettled: set[str] = set()
 
@@ -152,16 +152,16 @@ class Guard:
         return replace(before, took_s=time.monotonic() - began)
 
     def _say_failure(self, call: ToolCall, error: Exception) -> tuple[str, ...]:
-        """Log why no checkpoint was taken and say it to the chat, once for as long as it stays the same."""
+        """Log why no checkpoint was taken and say it to the chat, once in each turn for as long as it stays the same."""
         _LOG.warning("no checkpoint before a tool: %s", error)
         pause = ""
         if isinstance(error, GitFailed) and error.timed_out:
             self._retry_at = time.monotonic() + PAUSE_S
             pause = f" Tools go on without checkpoints; the next try is in {PAUSE_S:.0f} s."
         note = f"no checkpoint was taken: {error}{pause}"
-        if self._said.get(call.turn.chat) == note:
+        if self._said.get(call.turn.chat) == (call.turn.turn, note):
             return ()
-        self._said[call.turn.chat] = note
+        self._said[call.turn.chat] = call.turn.turn, note
         return (note,)
 
     def _say_damage(self, workspace: Workspace) -> tuple[str, ...]:
