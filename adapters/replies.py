@@ -27,7 +27,10 @@ FILLER = (Part("⋯"),)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a platform takes: ``caption`` is what fits in the message of a file, ``buttons`` how many go below one."""
+    """What a platform takes: ``caption`` is what fits in the message of a file, ``buttons`` how many go below one.
+
+    Where nothing fits in the message of a file, no button goes below it.
+    """
 
     platform: str
     text: Room
@@ -61,6 +64,9 @@ def compose(message: Outbound, limits: Limits) -> list[Piece]:
         pieces = [Piece(texts[0], files[0])]
     else:
         pieces = [*map(Piece, texts), *(Piece(file=file) for file in files)]
+    if buttons and not (texts or (files and limits.caption)):
+        # Nothing is there to stand below: what has no room for words beside a file has none for buttons.
+        texts, pieces = [FILLER], [Piece(FILLER), *pieces]
     return _with_buttons(pieces, buttons, max(len(texts) - 1, 0), limits.buttons)
 
 
@@ -130,8 +136,6 @@ def _as_file(parts: Sequence[Part]) -> Attachment:
 
 def _with_buttons(pieces: list[Piece], buttons: tuple[Button, ...], at: int, most: int) -> list[Piece]:
     """Put the buttons below the last text, and more than fit there below messages of their own."""
-    if buttons and not pieces:
-        pieces = [Piece(FILLER)]
     shares = [buttons[start : start + most] for start in range(0, len(buttons), most)]
     if shares:
         pieces[at] = replace(pieces[at], buttons=shares[0])

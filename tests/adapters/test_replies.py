@@ -1,10 +1,12 @@
 """A reply becomes messages, in order and whole, and goes on where an attempt stopped."""
 
+from dataclasses import replace
+
 import pytest
 
 from adapters.contract import Attachment, Button, Outbound, Part, Place, SendFailed, Style
 from adapters.pages import Room, plain
-from adapters.replies import Deliveries, Limits, Piece, compose, file_name
+from adapters.replies import FILLER, Deliveries, Limits, Piece, compose, file_name
 
 LIMITS = Limits("Paper", Room(200), buttons=2, file_bytes=1_000, caption=40)
 PLACE = Place("paper", "1")
@@ -61,6 +63,14 @@ def test_buttons_stand_below_the_last_text_and_more_than_fit_below_messages_of_t
     assert [piece.buttons for piece in pieces] == [(), buttons[:2], buttons[2:4], buttons[4:], ()]
     assert said(pieces) == ["x" * 150, "y" * 150, "⋯", "⋯", ""]
     assert said(composed(buttons=buttons[:1])) == ["⋯"]
+
+
+def test_buttons_without_words_stand_below_a_file_only_where_words_could():
+    file, button = Attachment("a", b"1"), Button("B", "/x", "t1")
+    message = Outbound(PLACE, (), (file,), (button,))
+
+    assert compose(message, LIMITS) == [Piece(file=file, buttons=(button,))]
+    assert compose(message, replace(LIMITS, caption=0)) == [Piece(FILLER, buttons=(button,)), Piece(file=file)]
 
 
 def test_a_button_that_stands_for_nothing_yet_is_a_command_to_type():
