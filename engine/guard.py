@@ -152,7 +152,7 @@ class Guard:
         return replace(before, took_s=time.monotonic() - began)
 
     def _say_failure(self, call: ToolCall, error: Exception) -> tuple[str, ...]:
-        """Log why no checkpoint was taken and say it to the chat, once in each turn for as long as it stays the same."""
+        """Log why no checkpoint was taken and say it to the chat, once in each turn while it stays the same."""
         _LOG.warning("no checkpoint before a tool: %s", error)
         pause = ""
         if isinstance(error, GitFailed) and error.timed_out:
