@@ -43,6 +43,7 @@ _MAY_PASS = frozenset(
         *("team_added_to_org", "accesslimited"),
     }
 )
+_UNREADABLE = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 _NOT_MEMBER = frozenset({"not_in_channel", "channel_not_found"})
 
 QUIET = logging.getLogger("adapters.slack.library")
@@ -107,6 +108,11 @@ def is_refused(error: Exception) -> TypeGuard[SlackApiError]:
 def is_outside(error: Exception) -> bool:
     """Whether the app may not write where it tried to, because it is no member."""
     return isinstance(error, SlackApiError) and error_of(error) in _NOT_MEMBER
+
+
+def is_unreadable(error: Exception) -> bool:
+    """Whether Slack does not take a message as it is marked up."""
+    return isinstance(error, SlackApiError) and error_of(error) in _UNREADABLE
 
 
 def may_pass(error: Exception) -> bool:

@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
+from slack_sdk.errors import SlackApiError
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from adapters.contract import Outbound, Part, Reception, SendFailed
@@ -20,6 +22,7 @@ from adapters.slack.client import (
     error_of,
     is_outside,
     is_refused,
+    is_unreadable,
     reason_of,
     send_failure,
 )
@@ -95,14 +98,14 @@ class Sender:
 
     async def _send_there(self, address: Address, piece: Piece) -> None:
         if piece.file is None:
-            await self._web.chat_postMessage(
-                channel=address.channel,
-                thread_ts=address.thread,
-                # Many a file's name looks like a host's.
-                unfurl_links=False,
-                unfurl_media=False,
-                **said(piece.parts, piece.buttons),
-            )
+            words = said(piece.parts, piece.buttons)
+            try:
+                await self._post(address, **words)
+            except SlackApiError as error:
+                if not is_unreadable(error):
+                    raise
+                _log.warning("Slack refused the blocks of a reply, which goes as plain text: %s", reason_of(error))
+                await self._post(address, text=words["text"], mrkdwn=False)
         else:
             name = file_name(piece.file.name)
             await self._web.files_upload_v2(
@@ -113,6 +116,11 @@ class Sender:
                 file=piece.file.content,
                 snippet_type="diff" if name.endswith(".diff") else None,
             )
+
+    async def _post(self, address: Address, **words: Any) -> None:
+        # Many a file's name looks like a host's.
+        bare = {"unfurl_links": False, "unfurl_media": False}
+        await self._web.chat_postMessage(channel=address.channel, thread_ts=address.thread, **bare, **words)
 
     async def _tell(self, event: Event, page: Page) -> None:
         url, address = event.answer_url, event.address

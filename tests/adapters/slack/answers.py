@@ -44,7 +44,7 @@ class Answers:
         thread_ts: str | None = None,
         **flags: bool,
     ) -> dict[str, Any]:
-        if not flags.keys() <= {"unfurl_links", "unfurl_media"}:
+        if not flags.keys() <= {"unfurl_links", "unfurl_media", "mrkdwn"}:
             raise Refusal("invalid_arguments", f"unknown: {flags}")
         self._check_place(channel, thread_ts)
         check_message(text, blocks)

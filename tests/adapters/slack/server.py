@@ -368,7 +368,7 @@ async def _given(request: web.Request) -> dict[str, Any]:
         given |= dict(await request.post())
     flags = {"1": True, "0": False}
     return {
-        key: flags.get(value, value) if key.startswith("unfurl") else value
+        key: flags.get(value, value) if key.startswith("unfurl") or key == "mrkdwn" else value
         for key, value in given.items()
         if key != "token"
     }

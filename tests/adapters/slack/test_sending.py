@@ -160,6 +160,20 @@ async def test_a_file_that_may_not_be_sent_holds_up_no_words(slack, connect, thr
     assert [file["name"] for file in slack.world.files.values()] == ["b.diff"]
 
 
+async def test_refused_blocks_go_as_plain_text_once(slack, connect, thread):
+    async with connect() as far:
+        slack.fail("chat.postMessage", "invalid_blocks")
+        await far.send(thread, "see ", Part("<x>&.txt", Style.CODE))
+        slack.fail("chat.postMessage", "invalid_blocks", times=2)
+        with pytest.raises(SendFailed, match="invalid_blocks"):
+            await far.send(thread, "again")
+
+    (given,) = slack.called("chat.postMessage")
+    assert (given["text"], given["mrkdwn"], "blocks" in given) == ("see &lt;x&gt;&amp;.txt", False, False)
+    assert [message["thread_ts"] for message in shown(slack, thread)] == [thread.partition("/")[2]]
+    assert len(slack.refused()) == 3
+
+
 async def test_a_missing_scope_is_said_with_what_to_do(slack, connect, thread, caplog):
     slack.faults.append(Fault("chat.postMessage", Refusal("missing_scope", needed="chat:write")))
     async with connect() as far:
