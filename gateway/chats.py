@@ -24,7 +24,7 @@ from adapters.contract import Inbound, Outbound, Part, Place, Reception
 from gateway.access import refusals
 from gateway.access.door import Door
 from gateway.delivery import Delivery
-from gateway.state.errors import ButtonSpent
+from gateway.state.errors import ButtonSpent, DatabaseUnusable
 from gateway.state.inbox import Inbox, Received
 from gateway.state.patience import until_stored
 
@@ -35,6 +35,8 @@ SAID_AFTER_S = 1.0
 """A wait shorter than this is not worth a message."""
 
 BUSY = "busy: a turn is running, /stop first"
+
+STOPPING = "⏹ Stopping, although this could not be noted: {error}"
 
 BROKEN = (
     "Something went wrong inside Takeback while it handled this message; its log has the details. "
@@ -70,6 +72,10 @@ class Handler(Protocol):
 
     async def manner(self, inbound: Inbound) -> Manner:
         """How a message is to be ordered; called once, when it arrives. Must not change anything."""
+        ...
+
+    async def stop_unstored(self, inbound: Inbound) -> bool:
+        """End the turn that a message which cannot be stored asks to stop; whether it asks that and one ends now."""
         ...
 
     async def handle(self, received: Received) -> Handled:
@@ -133,6 +139,8 @@ class Hub:
     async def receive(self, inbound: Inbound) -> Reception:
         """Take a message in, if it passes the door; it is stored once this returns, and handled later, once.
 
+        One that asks to stop a turn does so even where it cannot be stored.
+
         Raises:
             DatabaseUnusable: it could not be stored and must not be acknowledged.
         """
@@ -145,6 +153,11 @@ class Hub:
             inbox_id = await self._inbox.accept(inbound, remarks=entry.remarks, spends=entry.spends)
         except ButtonSpent:
             return Reception(refusals.USED_BUTTON, spent=True)
+        except DatabaseUnusable as error:
+            # What is to be stopped may be what fills the disk.
+            if not await self._handler.stop_unstored(inbound):
+                raise
+            return Reception(STOPPING.format(error=error))
         # No await from here: messages are queued in the order in which they were stored.
         if inbox_id is not None and self._group is not None:
             self._queue(self._group, inbound.place, _Waiting(inbox_id, inbound.event_id, manner))

@@ -18,6 +18,7 @@ from gateway.agents.receiving import Receiving, title
 from gateway.chats import Handled, Manner
 from gateway.commands.base import CommandContext, Declined, Order, Outcome
 from gateway.commands.failures import sentence
+from gateway.commands.session import Stop
 from gateway.offload import Offload
 from gateway.operation.neighbours import Neighbours
 from gateway.render import Reply, say
@@ -103,6 +104,14 @@ class Conversations:
             case Ignored() if inbound.files:
                 return Manner.TURN
         return Manner.BESIDE
+
+    async def stop_unstored(self, inbound: Inbound) -> bool:
+        """End the turn that a message asks to stop; false where it asks for something else, or there is none."""
+        session = await self._memory.sessions.current(inbound.place)
+        match self._route(inbound.text, await self._wanted(inbound.place, session)):
+            case ToCommand(invocation=Stop()) if not inbound.edited:
+                return any(self._runner.end(name) for name in await self._names(inbound.place))
+        return False
 
     async def handle(self, received: Received) -> Handled:
         """Run a command, or give back the turn to run. What was already read is not read again when it is edited."""
@@ -297,11 +306,13 @@ class Conversations:
 
     async def stop(self, place: Place) -> bool:
         """Stop the turn of a chat, also one begun before its platform moved it; false when none runs."""
-        former = await self._memory.moves.former(place)
-        for name in (place.chat, *former):
-            if await self._runner.stop(Place(place.adapter, name)):
+        for name in await self._names(place):
+            if await self._runner.stop(name):
                 return True
         return False
+
+    async def _names(self, place: Place) -> list[Place]:
+        return [place, *(Place(place.adapter, name) for name in await self._memory.moves.former(place))]
 
 
 class _Control:

@@ -170,13 +170,19 @@ class TurnRunner:
 
     async def stop(self, place: Place) -> bool:
         """Stop the turn of a chat and wait until it can write nothing more; false when there is none."""
+        if not self.end(place):
+            return False
+        with anyio.move_on_after(STOP_LIMIT_S):
+            await self._running[place].ended.wait()
+        return True
+
+    def end(self, place: Place) -> bool:
+        """Have the turn of a chat end, without waiting until it has; false when there is none."""
         running = self._running.get(place)
         if running is None:
             return False
         running.stopped = True
         running.scope.cancel()
-        with anyio.move_on_after(STOP_LIMIT_S):
-            await running.ended.wait()
         return True
 
     async def _begun(self, request: TurnRequest, running: _Running, slot: Slot) -> None:

@@ -38,6 +38,9 @@ class Desk:
             raise ZeroDivisionError
         return MANNERS.get(inbound.text.split()[0], Manner.TURN)
 
+    async def stop_unstored(self, inbound: Inbound) -> bool:
+        return inbound.text == "/stop"
+
     async def handle(self, received: Received) -> Handled:
         text = received.inbound.text
         self.handled.append(text)

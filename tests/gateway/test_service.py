@@ -2,8 +2,10 @@
 
 import json
 import logging
+import os
+import select
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from sqlite3 import connect
 
@@ -17,6 +19,7 @@ from gateway.logs import logging_to
 from gateway.operation.endpoints import Address, EndpointsUnusable
 from gateway.service import serve
 from gateway.state.database import open_database
+from gateway.state.errors import DatabaseUnusable
 from tests.gateway.operation.test_health import numbers
 from tests.gateway.service_kit import Phone, make_service, serving
 
@@ -221,3 +224,40 @@ async def test_what_a_terminal_says_while_nothing_can_be_stored_is_answered_and_
     assert notice.startswith("✖ This was not taken in: the database ")
     assert "after" in phone.sent(Place("console", "there"))[-1]
     assert not any("lost" in text for text in phone.sent(Place("console", "here")))
+
+
+async def test_a_turn_is_stopped_also_while_nothing_can_be_stored(tmp_path, monkeypatch):
+    """What is to be stopped may be what fills the disk."""
+    monkeypatch.setattr("gateway.state.database.BUSY_TIMEOUT_S", 0.01)
+    phone = Phone("telegram")
+    service = await make_service(tmp_path, phone, checkpoints=False)
+
+    async with serving(service):
+        running = await phone.write("$ echo $$ > pid; echo up; sleep 60")
+        await phone.wait_for(lambda _: any(what == "progress" and "\nup" in text for what, _, text in phone.seen))
+        other = await anyio.to_thread.run_sync(
+            lambda: connect(tmp_path / "home" / "gateway.db", isolation_level=None, check_same_thread=False)
+        )
+        await anyio.to_thread.run_sync(other.execute, "BEGIN IMMEDIATE")
+        await phone.write("/stop")
+        command = int(await anyio.Path(tmp_path / "project" / "pid").read_text())
+        await anyio.to_thread.run_sync(until_gone, command)
+        with pytest.raises(DatabaseUnusable):
+            await phone.write("/stop there is nothing of that form")
+        await anyio.to_thread.run_sync(other.close)
+        await phone.wait_finished(running)
+
+    (notice,) = [text for what, _, text in phone.seen if what == "notice"]
+    assert notice.startswith("⏹ Stopping, although this could not be noted: the database ")
+    (said,) = phone.sent(Place("telegram", "here"))
+    assert said.startswith("⏹ Stopped.")
+
+
+def until_gone(process: int) -> None:
+    """Wait until a process has ended."""
+    with suppress(ProcessLookupError):
+        handle = os.pidfd_open(process)
+        try:
+            assert select.select([handle], [], [], 30)[0], "it still runs"
+        finally:
+            os.close(handle)
