@@ -6,7 +6,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,17 @@ def opened_podman(base: Path) -> Iterator[Podman]:
     finally:
         podman("rm", "-f", "-a", "-t", "0", check=False)
         for made in (store, run):
-            shutil.rmtree(made)
+            _remove(Path(made))
+
+
+def _remove(directory: Path) -> None:
+    """Remove it, trying again where what podman runs after a container's end has still written or removed something."""
+    for _ in range(100):
+        with suppress(OSError):
+            shutil.rmtree(directory)
+        if not directory.exists():
+            return
+    shutil.rmtree(directory)
 
 
 def archive(base: Path) -> Path:

@@ -33,11 +33,11 @@ class ClientChannel:
             ``shell_arguments``.
         environment: of the client.
         text: the program for the other side.
-        killer: kills the process group of that number on the other side, by a call of its own.
+        killer: kills the process group of that number on the other side, by a call of its own; whether it could.
     """
 
     def __init__(
-        self, arguments: Sequence[str], environment: Mapping[str, str], text: str, killer: Callable[[Verdict], None]
+        self, arguments: Sequence[str], environment: Mapping[str, str], text: str, killer: Callable[[Verdict], bool]
     ) -> None:
         self._killer = killer
         self._process = start_client(arguments, environment)
@@ -58,11 +58,11 @@ class ClientChannel:
         """Send the line that the wrapper waits for."""
         self._to_send.put(_STOP)
 
-    def kill(self, verdict: Verdict) -> None:
+    def kill(self, verdict: Verdict) -> bool:
         """End the command by another call of the client, then the client."""
-        if verdict.group is not None:
-            self._killer(verdict)
+        killed = self._killer(verdict)
         end_client(self._process)
+        return killed
 
     def close(self) -> None:
         """End the client if it still runs; its pipes close with it."""

@@ -100,10 +100,13 @@ class ContainedBackend(KeptBackend):
     def _open_channel(self, stop: StopSignal, text: str, mark: str) -> ClientChannel:
         words = self._runtime.entering(self._ensure(stop))
 
-        def kill(verdict: Verdict) -> None:
-            if verdict.group is not None:
-                with suppress(NotStarted):
-                    self._call(*words, "/bin/sh", "-c", killing(verdict.group, mark))
+        def kill(verdict: Verdict) -> bool:
+            if verdict.group is None:
+                return False
+            try:
+                return self._call(*words, "/bin/sh", "-c", killing(verdict.group, mark)).exit_code == 0
+            except NotStarted:
+                return False
 
         return ClientChannel([*words, *shell_arguments()], self._site.environment, text, kill)
 

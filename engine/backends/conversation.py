@@ -47,8 +47,8 @@ class Channel(Protocol):
         """Ask the wrapper to end the command; returns at once, and asking when it is gone is fine."""
         ...
 
-    def kill(self, verdict: Verdict) -> None:
-        """End the command by another way, since the wrapper does not answer; may fail silently."""
+    def kill(self, verdict: Verdict) -> bool:
+        """End the command by another way, since the wrapper does not answer; whether that is sure to have worked."""
         ...
 
     def close(self) -> None:
@@ -161,6 +161,7 @@ class _Conversation:
         self._duration_s = 0.0
         self._stopped = False
         self._timed_out = False
+        self._killed = False
         self._silent = False
         for source, stream in ((_Source.OUTPUT, channel.output()), (_Source.ERRORS, channel.errors())):
             threading.Thread(target=self._read, args=(source, stream), name="command-elsewhere", daemon=True).start()
@@ -199,7 +200,8 @@ class _Conversation:
         if verdict.group is None and not (self._stopped or self._timed_out):
             raise NotStarted(_last_line(verdict.errors) or "it ended before the command began, and said nothing")
         head, tail, cut_bytes = self._capture.kept()
-        lost = not verdict.ended and not (self._stopped or self._timed_out)
+        begun = verdict.group is not None
+        lost = begun and not (verdict.ended or self._killed or self._silent)
         return ProcessResult(
             exit_code=verdict.exit_code,
             signal=verdict.signal,
@@ -219,7 +221,7 @@ class _Conversation:
         self._channel.ask_to_end()
         if self._over(GRACE_S + PATIENCE_S):
             return
-        self._channel.kill(self._verdict)
+        self._killed = self._channel.kill(self._verdict)
         # What was never begun has nothing that could run on.
         self._silent = not self._over(GRACE_S) and self._verdict.group is not None
 

@@ -98,7 +98,7 @@ class _Collector:
 class RemoteChannel:
     """A run of the wrapper in a sandbox; see ``conversation.Channel``."""
 
-    def __init__(self, process: RemoteProcess, text: str, killer: Callable[[Verdict], None]) -> None:
+    def __init__(self, process: RemoteProcess, text: str, killer: Callable[[Verdict], bool]) -> None:
         self._process = process
         self._killer = killer
         self._complaint = ""
@@ -120,11 +120,12 @@ class RemoteChannel:
         """Send the line that the wrapper waits for."""
         self._to_send.put(_STOP)
 
-    def kill(self, verdict: Verdict) -> None:
+    def kill(self, verdict: Verdict) -> bool:
         """End the command by a program of its own, then the wrapper."""
-        self._killer(verdict)
+        killed = self._killer(verdict)
         with suppress(NotStarted):
             self._process.kill()
+        return killed
 
     def close(self) -> None:
         """Listen no more."""

@@ -123,10 +123,13 @@ class ServiceBackend(KeptBackend):
         # Libraries offer no way to interrupt them.
         rented, process = unless_stopped(partial(self._begin, stop), stop)
 
-        def kill(verdict: Verdict) -> None:
-            with suppress(NotStarted):
-                if verdict.group is not None:
-                    call_through(rented.begin(), ("/bin/sh", "-c", killing(verdict.group, mark)))
+        def kill(verdict: Verdict) -> bool:
+            if verdict.group is None:
+                return False
+            try:
+                return call_through(rented.begin(), ("/bin/sh", "-c", killing(verdict.group, mark))).exit_code == 0
+            except NotStarted:
+                return False
 
         return RemoteChannel(process, text, kill)
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from engine.backends.base import ProcessResult, Site, StopSignal
 from engine.backends.client import ClientChannel, call_client
 from engine.backends.container import inside, is_gone, this_owner
-from engine.backends.conversation import Hearing, NotStarted, Order, language, run_elsewhere
+from engine.backends.conversation import PATIENCE_S, Hearing, NotStarted, Order, language, run_elsewhere
 from engine.backends.options import Options
 from engine.backends.waiting import holding, refuse_stopped
 from engine.backends.wrapper import GATE, Verdict, killing, one_line
@@ -99,12 +99,15 @@ class SshBackend:
     def _open_channel(self, stop: StopSignal, text: str, mark: str) -> ClientChannel:
         sockets = self._connected(stop)
 
-        def kill(verdict: Verdict) -> None:
+        def kill(verdict: Verdict) -> bool:
             if verdict.group is None:
-                return
+                return False
             line = one_line(killing(verdict.group, mark))
-            with suppress(NotStarted):
-                call_client(self._remote(sockets), self._site.environment, stdin=line, timeout_s=_CALL_S)
+            try:
+                done = call_client(self._remote(sockets), self._site.environment, stdin=line, timeout_s=PATIENCE_S)
+            except NotStarted:
+                return False
+            return done.exit_code == 0
 
         return ClientChannel(self._remote(sockets), self._site.environment, text, kill)
 

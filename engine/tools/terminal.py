@@ -53,12 +53,12 @@ def _ending(result: ProcessResult) -> str:
         said.append(f"ran out of time after {_duration(result.duration_s)}")
     elif result.signal is not None:
         said.append(f"ended by {_signal_name(result.signal)}")
-    elif result.lost:
-        said.append(f"the connection to it was lost ({result.lost}), so whether it goes on is not known")
-    elif result.exit_code is None:
+    elif result.exit_code is None and not result.lost:
         said.append("did not end")
     elif result.exit_code:
         said.append(f"exit code {result.exit_code}{_shell_signal(result.exit_code)}")
+    if result.lost:
+        said.append(f"the connection to it was lost ({result.lost}), so whether it goes on is not known")
     if result.left_running:
         said.append("some of its processes could not be ended and still run")
     said += [f"left running: pid {display(process)}" for process in result.detached]

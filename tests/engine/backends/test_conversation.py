@@ -18,6 +18,7 @@ class Channel:
 
     def __init__(self, mark: str) -> None:
         self.mark = mark
+        self.kills: bool | None = None
         self.asked = threading.Event()
         self.killed = threading.Event()
         self.closed = threading.Event()
@@ -46,8 +47,11 @@ class Channel:
     def ask_to_end(self) -> None:
         self.asked.set()
 
-    def kill(self, _verdict: Verdict) -> None:
+    def kill(self, _verdict: Verdict) -> bool:
         self.killed.set()
+        if self.kills is not None:
+            self.ends()
+        return bool(self.kills)
 
     def close(self) -> None:
         self.closed.set()
@@ -66,12 +70,14 @@ class Play:
     def __init__(self) -> None:
         self.heard: list[bytes] = []
         self.channel: Channel
+        self.kills: bool | None = None
         self.stop = StopSignal()
 
     def __call__(self, *, timeout_s: float | None = None, script: str = "") -> conversation.ProcessResult:
         def opened(text: str, mark: str) -> Channel:
             assert mark in text
             self.channel = Channel(mark)
+            self.channel.kills = self.kills
             for step in script.split("|"):
                 word, _, rest = step.partition(":")
                 if word:
@@ -93,6 +99,16 @@ def test_one_that_does_not_answer_is_killed_by_another_way_and_said_to_run_on(pl
     assert (play.channel.asked.is_set(), play.channel.killed.is_set(), play.channel.closed.is_set()) == (True,) * 3
     assert (result.timed_out, result.left_running, result.exit_code) == (True, True, None)
     assert result.output == b"some\n"
+
+
+@pytest.mark.parametrize("kills", [True, False])
+def test_one_that_ends_with_its_connection_is_gone_for_sure_only_if_it_was_killed(play: Play, *, kills: bool) -> None:
+    play.kills = kills
+
+    result = play(script="says:group 7|complains:client_loop: Broken pipe\n", timeout_s=0.05)
+
+    assert (result.timed_out, result.left_running) == (True, False)
+    assert result.lost == ("" if kills else "client_loop: Broken pipe")
 
 
 def test_one_that_breaks_off_is_lost_with_the_reason(play: Play) -> None:

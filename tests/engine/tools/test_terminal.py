@@ -125,7 +125,9 @@ def test_a_very_long_line_is_told_at_once() -> None:
 def test_what_was_left_running_and_what_was_lost_is_said() -> None:
     left = describe(ProcessResult(0, None, head=b"up\n", detached=("12 python -m http.server",)))
     lost = describe(ProcessResult(None, None, lost="Broken pipe", duration_s=3.0))
+    stopped = describe(ProcessResult(None, None, stopped=True, lost="Broken pipe", duration_s=3.0))
 
     assert left == Said(True, "up\n[left running: pid 12 python -m http.server]", 0)
     assert lost.text == "[the connection to it was lost (Broken pipe), so whether it goes on is not known]"
     assert not lost.ok
+    assert stopped.text == f"[stopped; {lost.text[1:]}"
