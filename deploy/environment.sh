@@ -61,6 +61,31 @@ find_python() {
     return 1
 }
 
+# Sets $lock to the lock file that TAKEBACK_EXTRAS asks for; where it asks for nothing, to the one that DIRECTORY holds.
+choose_lock() {
+    lock=requirements.lock
+    if [ -z "${TAKEBACK_EXTRAS:-}" ]; then
+        [ ! -r "$1/takeback-lock" ] || read -r lock <"$1/takeback-lock"
+        [ -f "$root/$lock" ] || lock=requirements.lock
+        return
+    fi
+    case ,$TAKEBACK_EXTRAS, in
+    ,none,) return ;;
+    esac
+    rest=$TAKEBACK_EXTRAS,
+    while [ -n "$rest" ]; do
+        case ${rest%%,*} in
+        openai | anthropic | google | model) lock=requirements-model.lock ;;
+        *)
+            say "TAKEBACK_EXTRAS=$TAKEBACK_EXTRAS: ${rest%%,*} is none of openai, anthropic, google, model, none"
+            say 'what rents sandboxes is added by hand: .venv/bin/pip install -e ".[modal]"'
+            exit 2
+            ;;
+        esac
+        rest=${rest#*,}
+    done
+}
+
 # environment_ready DIRECTORY LOCKFILE: whether what the stamps say is what the checkout says.
 environment_ready() {
     [ -x "$1/bin/python" ] && [ -x "$1/bin/gateway" ] &&

@@ -166,6 +166,7 @@ def build(environment: Environment) -> None:
     # After the wheels, which hold what builds it: no unpinned builder is fetched.
     install(environment, "sources", sources, "--no-build-isolation")
     install_project(environment)
+    write(environment.path / "takeback-lock", environment.lockfile.name.encode() + b"\n")
     write(environment.packages_stamp, environment.lockfile.read_bytes())
     environment.unfinished.unlink()
 

@@ -83,11 +83,11 @@ class Checkout:
             timeout=240,
         )
 
-    def lock(self, version: int, digest: str | None = None) -> None:
+    def lock(self, version: int, digest: str | None = None, *, name: str = "requirements.lock") -> None:
         """Pin a release of the package that the project needs."""
         digest = digest or hashlib.sha256(wheel_on(self.shelf, version).read_bytes()).hexdigest()
         text = f"# said by nobody\nneeded=={version} \\\n    --hash=sha256:{digest}\n    # via small\n"
-        (self.path / "requirements.lock").write_text(text, encoding="utf-8")
+        (self.path / name).write_text(text, encoding="utf-8")
 
 
 def wheel_on(shelf: Path, version: int) -> Path:
@@ -237,6 +237,20 @@ def test_a_changed_lock_file_renews_the_environment(started: Checkout) -> None:
     assert "renewing" in finished.stderr
     assert said(finished.stdout)["needed"] == "2"
     assert {path.name for path in started.path.glob(".venv*")} == {".venv", ".venv.lock"}
+
+
+def test_what_reaches_models_is_installed_where_it_is_asked_for_and_stays(started: Checkout) -> None:
+    started.lock(2, name="requirements-model.lock")
+
+    asked = started.run(env=started.environment(TAKEBACK_EXTRAS="openai,google"))
+    later = started.run()
+    unknown = started.run(env=started.environment(TAKEBACK_EXTRAS="openai,opanai"))
+
+    assert [said(finished.stdout)["needed"] for finished in (asked, later)] == ["2", "2"]
+    assert "renewing" in asked.stderr
+    assert later.stderr == ""
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "opanai is none of openai, anthropic, google, model, none" in unknown.stderr
 
 
 def test_a_renewal_that_fails_says_why_and_leaves_what_was_there(started: Checkout) -> None:

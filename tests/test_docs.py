@@ -121,9 +121,10 @@ async def test_a_session_with_a_model_is_what_the_program_answers(tmp_path: Path
 def test_a_model_is_set_up_as_the_program_takes_it() -> None:
     install, key, start = block("model").splitlines()
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    named = re.findall(r"\w+", install.split(".[", 1)[1])
+    named = re.findall(r"\w+", install.partition("TAKEBACK_EXTRAS=")[2].partition(":")[0])
     variables = dict(word.split("=", 1) for word in start.split() if "=" in word)
 
+    assert install.startswith("export TAKEBACK_EXTRAS=")
     assert set(named) & set(extras) == {"openai", "anthropic", "google", "model"}
     usual = {variable for provider in PROVIDERS.values() for variable in provider.variables}
     assert set(re.findall(r"[A-Z_]+_API_KEY", key)) <= usual

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("gateway", "engine", "adapters")
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-model.lock")
 MODEL_AGENT = ROOT / "gateway" / "agents" / "model"
 MODEL_EXTRAS = {"anthropic", "google", "model", "openai"}
 SCRIPTS = ("deploy/run", "deploy/test", "deploy/lock", "deploy/environment.sh")
@@ -71,6 +71,7 @@ def tracked() -> list[str]:
     [
         ("requirements.lock", ()),
         ("requirements.lock", ("build",)),
+        ("requirements-model.lock", ("build", "anthropic", "google", "model", "openai")),
         ("requirements-dev.lock", ("dev",)),
         ("requirements-dev.lock", ("daytona", "modal", "vercel")),
         ("requirements-dev.lock", ("anthropic", "google", "model", "openai")),
@@ -89,9 +90,10 @@ def test_the_lock_holds_a_fitting_release_of_all_that_is_declared(lock: str, gro
 
 
 def test_the_tests_run_on_the_releases_that_the_program_runs_on() -> None:
-    program, tests = map(locked, LOCKS)
+    program, tests, model = map(locked, LOCKS)
 
-    assert {name: tests.get(name) for name in program} == program
+    assert {name: model.get(name) for name in program} == program
+    assert {name: tests.get(name) for name in model} == model
 
 
 @pytest.mark.parametrize("lock", LOCKS)

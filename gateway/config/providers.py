@@ -71,7 +71,10 @@ def problem_of(choice: ModelChoice) -> str | None:
 def remedy(provider: Provider) -> str:
     """The command that installs what a provider needs."""
     extra = provider.extra
-    return f"pip install 'takeback[{extra}]' (in a checkout: .venv/bin/pip install -e '.[{extra}]')"
+    return (
+        f"TAKEBACK_EXTRAS={extra} sh deploy/run version (for an image: docker build --build-arg "
+        f"TAKEBACK_EXTRAS={extra} …; outside a checkout: pip install 'takeback[{extra}]')"
+    )
 
 
 def missing_key(choice: ModelChoice, keys: Mapping[str, SecretStr]) -> str | None:

@@ -140,6 +140,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(
     assert problem_of(choice) is None
     monkeypatch.setitem(sys.modules, "google.genai" if extra == "google" else "openai", None)
 
+    assert f"install it: TAKEBACK_EXTRAS={extra} sh deploy/run version" in str(problem_of(choice))
     assert f"pip install 'takeback[{extra}]'" in str(problem_of(choice))
 
 
