@@ -5,14 +5,18 @@ and what is half deleted is swept by the next prune.
 """
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from engine.errors import EngineError
 from engine.host import durable
 from engine.store.opened import Store
 from engine.upkeep.debris import remove_tree, set_aside
 from engine.upkeep.facts import LegacyArchive, WorkspaceFacts, read_archives, read_workspaces, tree_bytes
+from engine.upkeep.refusals import refusal
+
+_JOURNAL = re.compile(r"[0-9a-f]{16}\.json")  # the notes of tools that run lie beside it under longer names
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,7 @@ class ClearPreview:
     """What clearing would delete, to be shown before a person agrees.
 
     ``interrupted`` are the workspaces with a restore that a crash cut off: clearing gives up what it could bring back.
+    ``under_way`` are those in which a command runs: clearing gives up the state before it.
     ``problem`` says why the checkpoints could not be counted.
     """
 
@@ -29,6 +34,7 @@ class ClearPreview:
     checkpoints: int = 0
     legacy: tuple[LegacyArchive, ...] = ()
     interrupted: tuple[str, ...] = ()
+    under_way: tuple[str, ...] = ()
     problem: str | None = None
 
 
@@ -50,21 +56,34 @@ def preview_clear(store: Store) -> ClearPreview:
     """Return what `clear_store` would delete; never raises for a damaged store."""
     layout = store.layout
     workspaces: list[WorkspaceFacts] = []
+    archives: tuple[LegacyArchive, ...] = ()
     problem = None
-    if layout.exists():
-        try:
+    size = 0
+    try:
+        size = tree_bytes(layout.base)
+        archives = read_archives(layout)
+        if store.exists():
             workspaces = read_workspaces(layout, store.git)
-        except EngineError as error:
-            problem = str(error)
+    except EngineError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = refusal(error, layout.base)
+    interrupted = [facts for facts in workspaces if os.path.exists(layout.journal(facts.hash))]
+    under_way = [facts for facts in workspaces if facts.in_use is not None and facts not in interrupted]
     return ClearPreview(
         layout.base,
-        tree_bytes(layout.base),
-        tuple(facts.workdir or facts.hash for facts in workspaces),
+        size,
+        _names(workspaces),
         sum(len(facts.checkpoints) for facts in workspaces),
-        read_archives(layout),
-        tuple(facts.workdir or facts.hash for facts in workspaces if os.path.exists(layout.journal(facts.hash))),
+        archives,
+        _names(interrupted),
+        _names(under_way),
         problem,
     )
+
+
+def _names(workspaces: Iterable[WorkspaceFacts]) -> tuple[str, ...]:
+    return tuple(facts.workdir or facts.hash for facts in workspaces)
 
 
 def clear_store(store: Store, *, give_up_interrupted: bool = False) -> ClearReport:
@@ -76,19 +95,30 @@ def clear_store(store: Store, *, give_up_interrupted: bool = False) -> ClearRepo
 
     Raises:
         StoreBusy: somebody works in the store past the bounded wait; nothing was deleted.
+        StorageFailed: the store cannot be looked at or locked; nothing was deleted.
     """
     layout = store.layout
-    if not os.path.isdir(layout.base):
+    if not store.has_base():
         return ClearReport()
+    is_new = not store.exists()  # and is made by taking the lock; older repositories are then set aside
     with store.alone("clearing the store"):
-        journals = os.path.join(layout.store, "journal")
-        interrupted = [n for n in os.listdir(journals) if n.endswith(".json") and not n.endswith(".running.json")]
+        interrupted = [name for name in os.listdir(os.path.dirname(layout.journal(""))) if _JOURNAL.fullmatch(name)]
         if interrupted and not give_up_interrupted:
             return ClearReport(errors=(_interrupted_note(len(interrupted)),))
-        names = ["store", *(archive.name for archive in read_archives(layout))]
-        report = _delete(layout.base, names)
-        durable.remove(layout.last_prune)
+        made = _delete(layout.base, ["store"])
+        report = _delete(layout.base, [archive.name for archive in read_archives(layout)])
+        report = report if is_new else _joined(made, report)
+        try:
+            durable.remove(layout.last_prune)
+        except OSError as error:
+            return replace(report, errors=(*report.errors, refusal(error, layout.last_prune)))
         return report
+
+
+def _joined(first: ClearReport, second: ClearReport) -> ClearReport:
+    return ClearReport(
+        (*first.deleted, *second.deleted), first.freed_bytes + second.freed_bytes, (*first.errors, *second.errors)
+    )
 
 
 def _interrupted_note(count: int) -> str:
@@ -122,7 +152,7 @@ def _delete(base: str, names: Sequence[str]) -> ClearReport:
             size = tree_bytes(path)
             remove_tree(set_aside(path))
         except OSError as error:
-            errors.append(f"{path} could not be deleted: {error.strerror or error}")
+            errors.append(f"{path} could not be deleted: {refusal(error, path)}")
         else:
             deleted.append(name)
             freed += size

@@ -10,6 +10,7 @@ may be on its way.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from engine.errors import StoreDamaged
@@ -23,6 +24,21 @@ from engine.store.torn import find_torn
 GRACE = timedelta(days=1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What leads to nothing: ``new`` are set aside now, ``known`` were before; ``names`` are all that stand."""
+
+    known: Mapping[str, Quarantined]
+    new: Mapping[str, Quarantined]
+    names: Mapping[str, str]
+    kinds: Mapping[str, str]
+
+    @property
+    def all(self) -> dict[str, Quarantined]:
+        """Everything that is set aside, or about to be."""
+        return {**self.known, **self.new}
+
+
 def settle_dangling(layout: Layout, git: Git, now: datetime) -> tuple[Quarantined, ...]:
     """Set aside what leads to nothing, bring back what leads somewhere again, and return what is set aside then.
 
@@ -32,40 +48,56 @@ def settle_dangling(layout: Layout, git: Git, now: datetime) -> tuple[Quarantine
         StoreDamaged: names lead to nothing while objects are there that cannot be read; nothing was changed.
         GitFailed: a git step failed; nothing is lost by that.
     """
+    found = _look(layout, git, now)
+    if found.new:
+        write_quarantine(layout, found.all.values())
+        for name, entry in found.new.items():
+            if entry.commit is None:
+                durable.remove(os.path.join(layout.store, name))
+        update_refs(git, delete=[name for name, entry in found.new.items() if entry.commit is not None])
+    back = _coming_back(found)
+    update_refs(git, set_to=[(entry.name, entry.commit) for entry in back if entry.commit])
+    left = _left(found)
+    if len(left) != len(found.all):
+        write_quarantine(layout, left)
+    return left
+
+
+def foresee_dangling(layout: Layout, git: Git, now: datetime) -> tuple[Quarantined, ...]:
+    """Return what `settle_dangling` would have set aside afterwards, and change nothing.
+
+    Raises:
+        StoreDamaged: names lead to nothing while objects are there that cannot be read.
+        GitFailed: a git step failed.
+    """
+    return _left(_look(layout, git, now))
+
+
+def _look(layout: Layout, git: Git, now: datetime) -> _Found:
     try:
         known = {entry.name: entry for entry in read_quarantine(layout)}
     except ValueError as error:
         raise StoreDamaged(str(error)) from error
     names = list_names(git, REF_ROOT)
     kinds = _kinds(git, {*names.values(), *(entry.commit for entry in known.values() if entry.commit)})
-    dangling = {name: commit for name, commit in names.items() if kinds[commit] != "commit"}
-    torn = dict(find_torn(layout))
-    if dangling or torn:
+    new = {name: Quarantined(name, commit, now) for name, commit in names.items() if kinds[commit] != "commit"}
+    new |= {name: Quarantined(name, None, now, content) for name, content in find_torn(layout)}
+    if new:
         _require_readable(layout)
-        found = [Quarantined(name, commit, now) for name, commit in dangling.items()]
-        found += [Quarantined(name, None, now, content) for name, content in torn.items()]
-        known |= {entry.name: entry for entry in found}
-        write_quarantine(layout, known.values())
-        for name in torn:
-            durable.remove(os.path.join(layout.store, name))
-        update_refs(git, delete=dangling)
-    return _bring_back(layout, git, known, names, kinds)
+    return _Found(known, new, names, kinds)
 
 
-def _bring_back(
-    layout: Layout, git: Git, known: Mapping[str, Quarantined], names: Mapping[str, str], kinds: Mapping[str, str]
-) -> tuple[Quarantined, ...]:
-    back = [
-        (entry.name, entry.commit)
-        for entry in known.values()
-        if entry.commit and kinds.get(entry.commit) == "commit" and entry.name not in names
-    ]
-    update_refs(git, set_to=back)
-    # A name that stands for something else by now keeps it; only a base or a session's beginning can.
-    left = tuple(entry for entry in known.values() if kinds.get(entry.commit or "") != "commit")
-    if len(left) != len(known):
-        write_quarantine(layout, left)
-    return left
+def _coming_back(found: _Found) -> list[Quarantined]:
+    """Return what leads somewhere again; a name that stands for something else by now keeps it."""
+    return [entry for entry in found.all.values() if _leads_somewhere(found, entry) and entry.name not in found.names]
+
+
+def _left(found: _Found) -> tuple[Quarantined, ...]:
+    return tuple(entry for entry in found.all.values() if not _leads_somewhere(found, entry))
+
+
+def _leads_somewhere(found: _Found, entry: Quarantined) -> bool:
+    return found.kinds.get(entry.commit or "") == "commit"
 
 
 def _kinds(git: Git, commits: set[str]) -> dict[str, str]:

@@ -1,9 +1,11 @@
 """Which names in the store, and which commits, a decision is about."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from engine.errors import StoreDamaged
 from engine.store.layout import REF_ROOT
+from engine.store.quarantine import Quarantined, workspace_of
 from engine.store.refs import after_ref, base_ref, checkpoint_ref, session_ref
 from engine.upkeep.facts import WorkspaceFacts
 from engine.upkeep.retention import Decision, Target
@@ -55,6 +57,44 @@ def commits_of(facts: WorkspaceFacts) -> dict[str, str]:
     if facts.base is not None:
         commits[base_ref(name)] = facts.base
     return commits
+
+
+def lacking(facts: WorkspaceFacts, names: Collection[str]) -> WorkspaceFacts:
+    """Return a workspace as it is once these names are gone."""
+    own = facts.hash
+    return replace(
+        facts,
+        checkpoints=tuple(item for item in facts.checkpoints if checkpoint_ref(own, item.sequence) not in names),
+        after={number: commit for number, commit in facts.after.items() if after_ref(own, number) not in names},
+        sessions={name: commit for name, commit in facts.sessions.items() if session_ref(own, name) not in names},
+        others={name: commit for name, commit in facts.others.items() if f"{REF_ROOT}/{own}/{name}" not in names},
+        base=None if base_ref(own) in names else facts.base,
+    )
+
+
+def split_nameless(
+    workspaces: Iterable[WorkspaceFacts], pending: Collection[str], aside: Iterable[Quarantined]
+) -> tuple[list[WorkspaceFacts], list[WorkspaceFacts]]:
+    """Return the workspaces that have names, and those whose deletion was cut off before all of it was done.
+
+    One whose names were all set aside is neither: what is known of it waits for them.
+
+    Raises:
+        StoreDamaged: a workspace has no names and no prune deleted them. Reclaiming space would now delete what
+            they stood for.
+    """
+    named, nameless = [], []
+    waiting = {workspace_of(entry.name) for entry in aside}
+    for facts in workspaces:
+        if not facts.nameless:
+            named.append(facts)
+        elif facts.hash not in waiting:
+            nameless.append(facts)
+    lost = [facts for facts in nameless if base_ref(facts.hash) not in pending]
+    if lost:
+        more = f" and of {len(lost) - 1} more" if lost[1:] else ""
+        raise StoreDamaged(f"the names of {lost[0].workdir or lost[0].hash}{more} are lost")
+    return named, nameless
 
 
 def without(workspaces: Sequence[WorkspaceFacts], decisions: Sequence[Decision]) -> list[WorkspaceFacts]:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.checkpoints.scan import megabytes
 from engine.host.git import Git
 from engine.upkeep.drops import commits_of
 from engine.upkeep.facts import WorkspaceFacts
+from engine.upkeep.figures import counted, sized
 from engine.upkeep.objects import freed_by
 from engine.upkeep.projects import State
 
@@ -109,7 +109,7 @@ def over_cap_note(found: OverCap) -> str:
     held = "; ".join(_said(item) for item in found.holdings)
     steps = [_STEPS[item.hold] for item in found.holdings if item.hold in _STEPS]
     return (
-        f"the store stays {megabytes(found.excess_bytes)} over its cap of {megabytes(found.cap_bytes)}, and no rule "
+        f"the store stays {sized(found.excess_bytes)} over its cap of {sized(found.cap_bytes)}, and no rule "
         f"lets more go. It holds {held}. What helps: {'; '.join([*steps, _ALWAYS])}"
     )
 
@@ -125,15 +125,11 @@ _ALWAYS = "raise checkpoints.max_total_size_mb, or give up all history (gateway 
 
 def _said(item: Holding) -> str:
     what = {
-        Hold.NOT_FOUND: f"of {_count(item.count, 'workspace')} whose directory is not found",
-        Hold.SESSION: f"of {_count(item.count, 'open session')}, the state each began with",
+        Hold.NOT_FOUND: f"of {counted(item.count, 'workspace')} whose directory is not found",
+        Hold.SESSION: f"of {counted(item.count, 'open session')}, the state each began with",
         Hold.UNDER_WAY: "that unfinished work needs",
-        Hold.NEWEST: f"of {_count(item.count, 'workspace')}, one checkpoint each and the state captured last",
+        Hold.NEWEST: f"of {counted(item.count, 'workspace')}, one checkpoint each and the state captured last",
         Hold.RECORDS: "of indexes and other records",
     }[item.hold]
-    most = "" if item.largest is None else f" (the most, {megabytes(item.largest_bytes)}, of {item.largest})"
-    return f"{megabytes(item.size_bytes)} {what}{most}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    most = "" if item.largest is None else f" (the most, {sized(item.largest_bytes)}, of {item.largest})"
+    return f"{sized(item.size_bytes)} {what}{most}"

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from engine.errors import EngineError, StoreDamaged
+from engine.errors import EngineError
 from engine.host import durable
 from engine.model import Workspace
 from engine.store.index import drop_index
@@ -25,17 +25,18 @@ from engine.store.journal import running_paths
 from engine.store.layout import REF_ROOT
 from engine.store.objects import missing_objects
 from engine.store.opened import Store
-from engine.store.quarantine import Quarantined, workspace_of
-from engine.store.refs import RUNNING, base_ref, running_ref, update_refs
+from engine.store.quarantine import Quarantined
+from engine.store.refs import RUNNING, running_ref, update_refs
 from engine.upkeep.dangling import quarantine_note, settle_dangling, within_grace
 from engine.upkeep.debris import remove_tree, set_aside, sweep, waiting_bytes
-from engine.upkeep.drops import refs_of, split_commits, without
+from engine.upkeep.drops import refs_of, split_commits, split_nameless, without
 from engine.upkeep.facts import WorkspaceFacts, read_archives, read_pending, read_workspaces, tree_bytes
 from engine.upkeep.holdings import OverCap, find_over_cap, over_cap_note
 from engine.upkeep.marker import LastPrune, write_marker
 from engine.upkeep.objects import freed_by, read_bulk
 from engine.upkeep.preview import preview_prune
 from engine.upkeep.progress import Cancelled, Progress, Step, never, unheard
+from engine.upkeep.refusals import refusal
 from engine.upkeep.report import Outcome, PruneReport, debris_note
 from engine.upkeep.retention import Decision, Kept, PrunePolicy, Target, enough, plan_prune, size_order
 
@@ -80,8 +81,9 @@ def prune(
 
     Raises:
         StoreBusy: somebody works in the store past the bounded wait; nothing was changed.
+        StorageFailed: the store cannot be looked at or locked; nothing was changed.
     """
-    if not os.path.isdir(store.layout.base):
+    if not store.has_base():
         return PruneReport(policy.dry_run)
     now = now or datetime.now(UTC)
     if policy.dry_run:
@@ -112,27 +114,30 @@ class _Prune:
             self._work()
         except _Stopped:
             self._done.cancelled = True
-        except (EngineError, OSError) as error:
+        except EngineError as error:
             self._done.errors.append(str(error))
+        except OSError as error:
+            self._done.errors.append(refusal(error, self._layout.store))
         return self._finish()
 
     def _work(self) -> None:
         try:
             self._done.swept = sweep(self._layout)
         except OSError as error:  # no reason to let the store grow
-            self._done.errors.append(f"debris could not be swept: {error}")
+            self._done.errors.append(f"debris could not be swept: {refusal(error, self._layout.store)}")
         aside = settle_dangling(self._layout, self._store.git, self._now)
         if aside:
             self._done.notes.append(quarantine_note(aside, self._now))
         workspaces = self._finish_deletions(read_workspaces(self._layout, self._store.git), aside)
         plan = plan_prune(workspaces, read_archives(self._layout), self._policy, self._now)
         self._done.kept = plan.kept
-        decisions = [item for item in plan.decisions if item.target is not Target.ARCHIVE]
-        self._drop(workspaces, decisions)
-        self._drop_idle_ledgers(without(workspaces, decisions))
+        # First what needs no room to go: on a full disk the rest can only follow it.
         for item in plan.decisions:
             if item.target is Target.ARCHIVE:
                 self._drop_archive(item)
+        decisions = [item for item in plan.decisions if item.target is not Target.ARCHIVE]
+        self._drop(workspaces, decisions)
+        self._drop_idle_ledgers(without(workspaces, decisions))
         if within_grace(aside, self._now):
             return
         if self._pending() or not read_bulk(self._layout).compact:
@@ -142,24 +147,11 @@ class _Prune:
     def _finish_deletions(
         self, workspaces: Sequence[WorkspaceFacts], aside: Sequence[Quarantined]
     ) -> list[WorkspaceFacts]:
-        """Forget the workspaces whose deletion was cut off after step 2; return the others.
-
-        One whose names were all set aside is neither: what is known of it waits for them.
-
-        Raises:
-            StoreDamaged: a workspace has no names and no prune deleted them. Reclaiming space would now delete what
-                they stood for.
-        """
-        pending = read_pending(self._layout)
-        waiting = {workspace_of(entry.name) for entry in aside}
-        nameless = [facts for facts in workspaces if facts.nameless and facts.hash not in waiting]
-        lost = [facts for facts in nameless if base_ref(facts.hash) not in pending]
-        if lost:
-            more = f" and of {len(lost) - 1} more" if lost[1:] else ""
-            raise StoreDamaged(f"the names of {lost[0].workdir or lost[0].hash}{more} are lost")
+        """Forget the workspaces whose deletion was cut off after step 2; return those that have names."""
+        named, nameless = split_nameless(workspaces, read_pending(self._layout), aside)
         for facts in nameless:
             self._forget(facts.hash)
-        return [facts for facts in workspaces if not facts.nameless]
+        return named
 
     def _drop(self, workspaces: Sequence[WorkspaceFacts], decisions: Sequence[Decision]) -> None:
         """Drop refs in one transaction, then what belongs to workspaces that lost their last checkpoint."""
@@ -292,7 +284,8 @@ class _Prune:
         try:
             write_marker(self._layout, last)
         except OSError as error:
-            return replace(report, errors=(*report.errors, f"the time of this prune could not be noted: {error}"))
+            reason = refusal(error, self._layout.last_prune)
+            return replace(report, errors=(*report.errors, f"the time of this prune could not be noted: {reason}"))
         return report
 
 

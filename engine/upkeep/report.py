@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.checkpoints.scan import megabytes
+from engine.upkeep.figures import sized
 from engine.upkeep.holdings import OverCap
 from engine.upkeep.retention import Decision, Kept
 
@@ -51,6 +51,6 @@ class PruneReport:
 def debris_note(waiting_bytes: int, cap_bytes: int) -> str:
     """Return what to say of a store that is over its cap only by what killed processes left there lately."""
     return (
-        f"the store is over its cap of {megabytes(cap_bytes)} by what processes left that were killed "
-        f"({megabytes(waiting_bytes)}); a prune removes that once it is an hour old, and drops nothing for it"
+        f"the store is over its cap of {sized(cap_bytes)} by what processes left that were killed "
+        f"({sized(waiting_bytes)}); a prune removes that once it is an hour old, and drops nothing for it"
     )

@@ -12,12 +12,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 
-from engine.checkpoints.scan import megabytes
 from engine.upkeep.facts import HeldRef, LegacyArchive, WorkspaceFacts
+from engine.upkeep.figures import counted, sized
 from engine.upkeep.orphans import Orphan, OrphanPreview, as_orphan
 from engine.upkeep.projects import State
 
 _DEFAULT_CAP_BYTES = 500 * 1024 * 1024
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +188,16 @@ def _expiry(facts: WorkspaceFacts, rule: WorkspaceRule, now: datetime) -> str | 
     if rule.retention_days is None or touched is None:
         return None
     age = now - touched
-    if age <= timedelta(days=rule.retention_days):
+    if age / _DAY <= rule.retention_days:
         return None
-    return f"not used for {age.days} days, kept for {rule.retention_days:g}"
+    return f"not used for {_days(age)}, kept for {rule.retention_days:g}"
+
+
+def _days(age: timedelta) -> str:
+    """Return an age in whole days, below one in hours."""
+    if age < _DAY:
+        return counted(int(age / timedelta(hours=1)), "hour")
+    return counted(age.days, "day")
 
 
 def _why_it_stays(facts: WorkspaceFacts) -> str | None:
@@ -205,7 +213,7 @@ def _plan_count(facts: WorkspaceFacts, rule: WorkspaceRule) -> list[Decision]:
         return []
     most = max(rule.max_snapshots, 1)
     surplus = len(facts.checkpoints) - most
-    reason = f"more than {most} checkpoints"
+    reason = f"more than {counted(most, 'checkpoint')}"
     return [_checkpoint(facts, item, Rule.COUNT, reason) for item in droppable(facts)[: max(surplus, 0)]]
 
 
@@ -243,8 +251,8 @@ def _plan_archive(
         kept.append(Kept(archive.name, "its name does not say how old it is; see: gateway checkpoints clear-legacy"))
         return
     age = now - archive.archived_at
-    if age > timedelta(days=policy.retention_days):
-        reason = f"set aside {age.days} days ago, kept for {policy.retention_days:g}"
+    if age / _DAY > policy.retention_days:
+        reason = f"set aside {_days(age)} ago, kept for {policy.retention_days:g}"
         decisions.append(Decision(Rule.RETENTION, Target.ARCHIVE, archive.name, reason, size_bytes=archive.size_bytes))
 
 
@@ -254,7 +262,7 @@ def size_order(workspaces: Sequence[WorkspaceFacts], max_size_bytes: int) -> lis
     The workspaces that were used longest ago come first in each round. How much of it is dropped is decided by what
     each drop frees.
     """
-    reason = f"the store is over its cap of {megabytes(max_size_bytes)}"
+    reason = f"the store is over its cap of {sized(max_size_bytes)}"
     live = [facts for facts in workspaces if facts.state is State.LIVE]
     live.sort(key=lambda facts: (_touched(facts), facts.hash))
     queues = [(facts, droppable(facts)) for facts in live]

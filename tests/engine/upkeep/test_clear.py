@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StoreBusy
-from engine.upkeep.clear import clear_archives, clear_store, preview_clear
+from engine.model import TurnRef
+from engine.store.journal import RunningNote, write_running
+from engine.upkeep.clear import ClearReport, clear_archives, clear_store, preview_clear
 from engine.upkeep.debris import sweep
 from engine.upkeep.marker import read_marker
 from engine.upkeep.prune import prune
@@ -145,3 +147,46 @@ def test_what_a_killed_clear_left_is_swept_later(kit: Kit):
         assert sweep(kit.store.layout) == [half.name]
 
     assert verify(kit.store).healthy
+
+
+def test_command_under_way_is_shown_and_is_no_interrupted_restore(kit: Kit):
+    app = kit.workspace("app")
+    taken = kit.turns(app, 1)[0]
+    write_running(kit.store.layout, app, RunningNote(TurnRef("c", "s", "t"), "before x", os.getpid(), "i", taken.id))
+
+    preview = preview_clear(kit.store)
+    report = clear_store(kit.store)
+
+    assert (preview.under_way, preview.interrupted) == ((app.root,), ())
+    assert report.deleted == ("store",)
+
+
+def test_clearing_twice_deletes_nothing_the_second_time(kit: Kit):
+    kit.turns(kit.workspace("app"), 1)
+    clear_store(kit.store)
+
+    assert clear_store(kit.store) == ClearReport()
+    assert os.listdir(kit.store.layout.base) == []
+
+
+def test_older_repositories_that_were_never_set_aside_are_cleared_too(kit: Kit):
+    older = Path(kit.store.layout.base, "0123456789abcdef")
+    older.mkdir(parents=True)
+    (older / "HEAD").write_bytes(b"x" * 500)
+
+    report = clear_store(kit.store)
+
+    assert [name[:7] for name in report.deleted] == ["legacy-"]
+    assert report.freed_bytes == 500
+    assert os.listdir(kit.store.layout.base) == []
+
+
+def test_marker_that_cannot_be_removed_does_not_hide_what_was_deleted(kit: Kit):
+    kit.turns(kit.workspace("app"), 1)
+    marker = Path(kit.store.layout.last_prune)
+    (marker / "mine").mkdir(parents=True)
+
+    report = clear_store(kit.store)
+
+    assert report.deleted == ("store",)
+    assert report.errors == (f"{marker}: Is a directory",)

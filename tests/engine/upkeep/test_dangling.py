@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -225,3 +226,23 @@ def test_base_that_is_lost_and_taken_anew_stays_the_new_one(kit: Kit, app: Works
     assert base_of(kit, app) == new != old
     assert kit.ids(app)[-1] == newest.id
     assert read_quarantine(kit.store.layout) == ()
+
+
+@pytest.mark.parametrize("when", [NOW, LATER])
+def test_dry_run_beside_lost_and_torn_names_says_what_the_prune_then_does(
+    kit: Kit, app: Workspace, lost: Checkpoint, when: datetime
+):
+    torn = Path(kit.store.layout.store, checkpoint_ref(app.hash, lost.sequence + 1))
+    torn.write_text("")
+    if when is LATER:
+        prune(kit.store, POLICY, now=NOW)
+    policy = PrunePolicy(retention_days=None, max_snapshots=1)
+
+    planned = prune(kit.store, replace(policy, dry_run=True), now=when)
+    stood = torn.exists()
+    done = prune(kit.store, policy, now=when)
+
+    assert stood is (when is NOW)
+    assert len(done.decisions) == 1
+    assert (planned.decisions, planned.notes, planned.errors) == (done.decisions, done.notes, done.errors)
+    assert (planned.freed_bytes > 0) is (done.freed_bytes > 0) is (when is LATER)

@@ -342,6 +342,22 @@ def test_failed_prune_is_not_due_again_at_once_and_says_how_many_errors(kit: Kit
     assert (last.at, last.dropped, last.errors) == (NOW, 1, 1)
 
 
+def test_what_needs_no_room_goes_first_and_a_refusal_is_said_by_its_path(kit: Kit):
+    """Where no note can be made of what is dropped, as on a full disk, no name may go; an archive needs no note."""
+    kit.turns(kit.workspace("app"), 3)
+    archive = kit.archive("legacy-20260101-000000")
+    pending, marker = Path(kit.store.layout.gc_pending), Path(kit.store.layout.last_prune)
+    pending.symlink_to("elsewhere")
+    marker.mkdir()
+
+    report = prune(kit.store, PrunePolicy(max_snapshots=1), now=NOW)
+
+    assert [item.name for item in report.decisions] == [archive.name]
+    assert not archive.exists()
+    assert report.errors[0] == f"{pending}: {os.strerror(errno.ELOOP)}"
+    assert re.fullmatch(r"the time of this prune could not be noted: /.*: Is a directory", report.errors[1])
+
+
 @pytest.mark.parametrize("steps", range(3))
 def test_cancelled_prune_stops_between_two_steps_and_is_due_again(kit: Kit, steps: int):
     app = kit.workspace("app")
@@ -357,7 +373,7 @@ def test_cancelled_prune_stops_between_two_steps_and_is_due_again(kit: Kit, step
     report = prune(kit.store, PrunePolicy(max_snapshots=2), now=NOW, cancelled=cancelled)
 
     assert report.outcome is Outcome.CANCELLED
-    assert len(report.decisions) == [0, 3, 4][steps]
+    assert len(report.decisions) == [0, 1, 4][steps]
     assert kit.gcs() == 0
     assert due(kit.store.layout, 24, NOW)
     assert verify(kit.store).healthy
@@ -383,10 +399,12 @@ def test_lost_names_stop_a_prune_before_it_deletes_what_they_stood_for(kit: Kit)
     saved = names.read_bytes()
     names.unlink()
 
+    planned = prune(kit.store, PrunePolicy(max_snapshots=1, dry_run=True))
     report = prune(kit.store, PrunePolicy(max_snapshots=1))
 
     assert report.outcome is Outcome.PARTLY
     assert app.root in report.errors[0]
+    assert planned.errors == report.errors
     assert report.decisions == ()
     assert kit.gcs() == 1
     found = verify(kit.store)

@@ -56,6 +56,33 @@ def test_workspace_not_used_for_longer_goes_with_all_its_checkpoints():
     ]
 
 
+@pytest.mark.parametrize(
+    ("days", "limit", "reason"),
+    [
+        (1.5, 1, "not used for 1 day, kept for 1"),
+        (2.5, 1, "not used for 2 days, kept for 1"),
+        (0.05, 0.04, "not used for 1 hour, kept for 0.04"),
+    ],
+)
+def test_age_is_said_in_the_number_it_is(days: float, limit: float, reason: str):
+    plan = plan_prune([workspace(days=days)], (), PrunePolicy(retention_days=limit, max_snapshots=1), NOW)
+
+    assert {item.reason for item in plan.decisions} == {reason}
+
+
+def test_one_snapshot_is_one():
+    plan = plan_prune([workspace()], (), PrunePolicy(max_snapshots=1), NOW)
+
+    assert plan.decisions[0].reason == "more than 1 checkpoint"
+
+
+@pytest.mark.parametrize("days", [1e9, 1e300, float("inf")])
+def test_no_retention_is_too_long(days: float):
+    archive = LegacyArchive("legacy-20200101-000000", 5, NOW - timedelta(days=2000))
+
+    assert plan_prune([workspace(days=3000)], [archive], PrunePolicy(retention_days=days), NOW).decisions == ()
+
+
 def test_reason_names_age_and_limit():
     plan = plan_prune([workspace(days=9)], (), PrunePolicy(), NOW)
 
