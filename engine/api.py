@@ -47,13 +47,13 @@ from engine.restore.restores import OwnDirectories, Restores
 from engine.restore.scope import Request
 from engine.store.claims import Claims
 from engine.store.journal import running_paths
-from engine.store.layout import Layout, workspace_hash
+from engine.store.layout import Layout, real_base, workspace_hash
 from engine.store.opened import Store
 from engine.toolbox import Toolbox
 from engine.tools.outputs import Outputs
 from engine.tools.sent import SentFiles
 from engine.upkeep.accounting import Accounting
-from engine.upkeep.clear import ClearReport
+from engine.upkeep.clear import ClearPreview, ClearReport
 from engine.upkeep.importing import ImportReport
 from engine.upkeep.keeper import Keeper
 from engine.upkeep.orphans import OrphanPreview
@@ -65,6 +65,7 @@ from engine.upkeep.verify import VerifyReport
 
 __all__ = [
     "Accounting",
+    "ClearPreview",
     "ClearReport",
     "Decision",
     "Engine",
@@ -120,7 +121,7 @@ class Engine:
         file_fault: Fault | None = None,
     ) -> None:
         self._user_home = user_home
-        layout = Layout(os.path.realpath(base))
+        layout = Layout(real_base(base))
         runner = Git(layout.store, executable=git, search_path=search_path, timeout_s=git_timeout_s, before=before_git)
         lock = lock_path or os.path.join(os.path.dirname(layout.base), ".checkpoints.lock")
         self._store = Store(layout, runner, lock, lock_wait_s)

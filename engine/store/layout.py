@@ -1,8 +1,10 @@
 """Where the store keeps what, and the smallest repair on opening: what is missing is made, nothing is deleted."""
 
+import errno
 import hashlib
 import os
 import re
+import stat
 import time
 from dataclasses import dataclass
 
@@ -85,9 +87,21 @@ class Layout:
         """The lock of a workspace."""
         return os.path.join(self.store, "journal", f"{workspace_hash}.lock")
 
+    def has_base(self) -> bool:
+        """Whether the base directory is there.
+
+        Raises:
+            OSError: it cannot be told, or something else stands there; that is no proof that there is none.
+        """
+        return _is_directory(self.base)
+
     def exists(self) -> bool:
-        """Whether a store was ever made here."""
-        return os.path.isdir(self.store)
+        """Whether a store was ever made here.
+
+        Raises:
+            OSError: it cannot be told, or something else stands there; that is no proof that there is none.
+        """
+        return self.has_base() and _is_directory(self.store)
 
     def ensure(self) -> None:
         """Make what is missing: directories 0700, files 0600.
@@ -135,9 +149,27 @@ class Layout:
             os.rename(os.path.join(self.base, name), os.path.join(aside, name))
 
 
+def real_base(base: str) -> str:
+    """Return where a base really is: its goal is never made anew where it leads to a disk that is not mounted."""
+    leads_nowhere = os.path.islink(base) and not os.path.exists(base)
+    return os.path.abspath(base) if leads_nowhere else os.path.realpath(base)
+
+
 def workspace_hash(root: str) -> str:
     """Return the name of a workspace in the store, from its absolute real path."""
     return hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+
+
+def _is_directory(path: str) -> bool:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        if os.path.islink(path):  # it leads to a disk that is not mounted now
+            raise
+        return False
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+    return True
 
 
 def _ensure_directory(path: str) -> None:

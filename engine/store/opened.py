@@ -84,6 +84,24 @@ class Store:
         """Know no commit yet."""
         self.commits = Commits(self.git)
 
+    def has_base(self) -> bool:
+        """Whether the directory that holds the store is there.
+
+        Raises:
+            StorageFailed: it cannot be told, or something else stands there.
+        """
+        with _refusals_told():
+            return self.layout.has_base()
+
+    def exists(self) -> bool:
+        """Whether there is a store.
+
+        Raises:
+            StorageFailed: it cannot be told, or something else stands there.
+        """
+        with _refusals_told():
+            return self.layout.exists()
+
     def ensure(self) -> None:
         """Make or repair what the store's directory needs.
 

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from engine.errors import EngineError
+from engine.errors import EngineError, GitFailed
 from engine.host.git import Git
 from engine.store.layout import RESERVED
 from engine.store.opened import Store
 from engine.upkeep.drops import commits_of
 from engine.upkeep.facts import WorkspaceFacts, read_workspaces
 from engine.upkeep.objects import INDEX_ENTRY_BYTES, walk_objects
+from engine.upkeep.refusals import refusal
 
 _BATCH = 20_000
 _SHOWN_FILES = 10
@@ -64,13 +65,15 @@ class _Sized:
 
 def account(store: Store) -> Accounting:
     """Return where the space goes, largest first; never raises for a damaged store."""
-    if not store.layout.exists():
-        return Accounting()
     try:
+        if not store.exists():
+            return Accounting()
         workspaces = read_workspaces(store.layout, store.git)
         return _Accountant(store.git, workspaces).run()
-    except (EngineError, OSError, ValueError) as error:
+    except EngineError as error:
         return Accounting(problem=str(error))
+    except OSError as error:
+        return Accounting(problem=refusal(error, store.layout.base))
 
 
 class _Accountant:
@@ -115,6 +118,8 @@ class _Accountant:
         stdin = "".join(f"{oid}\n" for _owner, oid, _path in batch).encode("ascii")
         lines = self._git.run(["cat-file", form], stdin=stdin, timeout_s=_LONG_TIMEOUT_S).decode("ascii").splitlines()
         for (owner, oid, path), line in zip(batch, lines, strict=True):
+            if line.endswith(" missing"):
+                raise GitFailed("cat-file", f"object {oid} went while it was looked at; look again")
             kind, stored, size = line.split(" ")
             if kind == "blob" and path.partition("/")[0] != RESERVED:
                 large.append(_Sized(int(stored), int(size), oid, owner, path))

@@ -81,7 +81,8 @@ def read_workspaces(layout: Layout, git: Git) -> list[WorkspaceFacts]:
     """
     refs = _refs_by_workspace(git)
     names = set(refs) | set(_project_hashes(layout))
-    return [_workspace(layout, name, refs.get(name, [])) for name in sorted(names)]
+    noted = _noted_hashes(layout)
+    return [_workspace(layout, name, refs.get(name, []), is_noted=name in noted) for name in sorted(names)]
 
 
 def _refs_by_workspace(git: Git) -> dict[str, list[tuple[str, str]]]:
@@ -92,6 +93,15 @@ def _refs_by_workspace(git: Git) -> dict[str, list[tuple[str, str]]]:
         workspace, _slash, rest = name.removeprefix(f"{REF_ROOT}/").partition("/")
         refs.setdefault(workspace, []).append((rest, commit))
     return refs
+
+
+def _noted_hashes(layout: Layout) -> set[str]:
+    """Return the workspaces of which there is a journal or a note; looked up once, for there may be hundreds."""
+    try:
+        names = os.listdir(os.path.dirname(layout.journal("")))
+    except FileNotFoundError:
+        return set()
+    return {name.partition(".")[0] for name in names if name.endswith(".json")}
 
 
 def _project_hashes(layout: Layout) -> Iterator[str]:
@@ -105,7 +115,7 @@ def _project_hashes(layout: Layout) -> Iterator[str]:
             yield stem
 
 
-def _workspace(layout: Layout, name: str, refs: list[tuple[str, str]]) -> WorkspaceFacts:
+def _workspace(layout: Layout, name: str, refs: list[tuple[str, str]], *, is_noted: bool) -> WorkspaceFacts:
     checkpoints: list[HeldRef] = []
     after: dict[int, str] = {}
     sessions: dict[str, str] = {}
@@ -124,14 +134,18 @@ def _workspace(layout: Layout, name: str, refs: list[tuple[str, str]]) -> Worksp
         else:
             others[rest] = commit
     project = read_project(layout, name)
-    under_way = _read_under_way(layout, name)
+    under_way = _read_under_way(layout, name) if is_noted else _NOTHING_UNDER_WAY
     ordered = tuple(sorted(checkpoints, key=lambda item: item.sequence))
     state = state_of(project)
     doubt = doubt_of(project) if project and state is State.ORPHAN else None
     return WorkspaceFacts(name, project, state, ordered, after, sessions, base, others, *under_way, doubt)
 
 
-def _read_under_way(layout: Layout, name: str) -> tuple[frozenset[str], tuple[str, ...], str | None]:
+_UnderWay = tuple[frozenset[str], tuple[str, ...], str | None]
+_NOTHING_UNDER_WAY: _UnderWay = (frozenset(), (), None)
+
+
+def _read_under_way(layout: Layout, name: str) -> _UnderWay:
     """Return the checkpoints an interrupted restore names, the states before tools, and why the workspace stays."""
     workspace = Workspace("", "", name)
     notes = read_running(layout, workspace).values()

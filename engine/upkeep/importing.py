@@ -108,7 +108,7 @@ def import_store(
 @contextmanager
 def _scratch(store: Store, foreign: ForeignStore) -> Iterator[Git]:
     """Make a repository of ours that borrows the foreign objects and nothing else of that store."""
-    parent = store.layout.base if os.path.isdir(store.layout.base) else tempfile.gettempdir()
+    parent = store.layout.base if store.has_base() else tempfile.gettempdir()
     path = os.path.join(parent, scratch_name())
     os.mkdir(path, 0o700)
     try:
@@ -138,7 +138,7 @@ class _Import:
         try:
             ancestors, left_out = read_heritage(self._prover, foreign.tips)
             if self._dry_run:
-                known = self._known(workspace) if self._store.layout.exists() else {}
+                known = self._known(workspace) if self._store.exists() else {}
             else:
                 with self._store.use(workspace, "an import"):
                     known = self._known(workspace)

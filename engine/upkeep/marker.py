@@ -19,14 +19,15 @@ class LastPrune:
 
 
 def read_marker(layout: Layout) -> LastPrune | None:
-    """Return the last prune, ``None`` if there was none or its marker is torn."""
+    """Return the last prune, ``None`` if there was none or its marker is torn or cannot be read."""
     try:
         value: Any = durable.read_json(layout.last_prune)
         if value is None:
             return None
         at = datetime.fromisoformat(value["at"])
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
         return LastPrune(at, int(value["dropped"]), int(value["freed_bytes"]), int(value["errors"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, OSError):
         return None
 
 

@@ -57,7 +57,8 @@ def read_orphans(store: Store) -> OrphanPreview:
 
     Raises:
         GitFailed, GitUnavailable: the refs cannot be read.
+        StorageFailed: the store cannot be looked at.
     """
-    if not store.layout.exists():
+    if not store.exists():
         return OrphanPreview()
     return preview_orphans(read_workspaces(store.layout, store.git))

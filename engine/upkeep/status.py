@@ -15,6 +15,7 @@ from engine.upkeep.facts import LegacyArchive, WorkspaceFacts, read_archives, re
 from engine.upkeep.marker import LastPrune, read_marker
 from engine.upkeep.objects import Bulk, read_bulk
 from engine.upkeep.projects import State
+from engine.upkeep.refusals import refusal
 
 __all__ = ["LegacyArchive", "ProjectStatus", "State", "StoreStatus", "read_projects", "read_status"]
 
@@ -36,8 +37,8 @@ class StoreStatus:
     """The store as ``gateway checkpoints status`` shows it; sizes are what the files hold, in bytes.
 
     ``dropped_refs`` are checkpoints dropped whose space the next prune reclaims. ``problem`` says why the workspaces
-    could not be read; the sizes are right all the same. ``quarantined`` are names that led to nothing and were set
-    aside, ``torn`` those that hold nothing and still stand.
+    could not be read; the sizes are right all the same, unless not even ``exists`` could be told. ``quarantined`` are
+    names that led to nothing and were set aside, ``torn`` those that hold nothing and still stand.
     """
 
     base: str
@@ -61,21 +62,31 @@ class StoreStatus:
 
 def read_status(store: Store) -> StoreStatus:
     """Return what the store holds, most recently used workspace first; never raises for a damaged one."""
+    try:
+        return _read_status(store)
+    except EngineError as error:
+        return StoreStatus(store.layout.base, exists=False, problem=str(error))
+    except OSError as error:
+        return StoreStatus(store.layout.base, exists=False, problem=refusal(error, store.layout.base))
+
+
+def _read_status(store: Store) -> StoreStatus:
     layout = store.layout
-    if not os.path.isdir(layout.base):
+    if not store.has_base():
         return StoreStatus(layout.base, exists=False)
     store_bytes = tree_bytes(layout.store)
     archives = read_archives(layout)
     projects: list[ProjectStatus] = []
     problem = None
-    if layout.exists():
+    exists = store.exists()
+    if exists:
         try:
             projects = read_projects(store)
         except EngineError as error:
             problem = str(error)
     return StoreStatus(
         layout.base,
-        layout.exists(),
+        exists,
         store_bytes + sum(archive.size_bytes for archive in archives) + _rest_bytes(layout, archives),
         store_bytes,
         archives,
@@ -100,8 +111,9 @@ def read_projects(store: Store) -> list[ProjectStatus]:
 
     Raises:
         GitFailed, GitUnavailable: the refs cannot be read.
+        StorageFailed: the store cannot be looked at.
     """
-    if not store.layout.exists():
+    if not store.exists():
         return []
     found = [_status(facts) for facts in read_workspaces(store.layout, store.git)]
     return sorted(found, key=lambda item: (-item.last_touch.timestamp() if item.last_touch else 0.0, item.hash))
@@ -114,8 +126,10 @@ def read_problem(store: Store) -> str | None:
     """
     try:
         read_projects(store)
-    except (EngineError, OSError) as error:
+    except EngineError as error:
         return str(error)
+    except OSError as error:
+        return refusal(error, store.layout.base)
     return None
 
 

@@ -3,6 +3,7 @@
 Reads beside others, never during a gc, and changes nothing but a scratch directory that it removes.
 """
 
+import errno
 from collections.abc import Iterator, Sequence
 
 from engine.checkpoints.history import list_held
@@ -13,6 +14,7 @@ from engine.store.layout import REF_ROOT
 from engine.store.opened import Store
 from engine.upkeep.drops import commits_of
 from engine.upkeep.facts import WorkspaceFacts, read_workspaces
+from engine.upkeep.figures import counted
 from engine.upkeep.findings import Finding, Severity, VerifyReport
 from engine.upkeep.progress import Cancelled, Progress, Step, never, unheard
 from engine.upkeep.proof import Damage, Prover
@@ -22,6 +24,7 @@ from engine.upkeep.rehearsal import rehearse
 __all__ = ["Finding", "Severity", "VerifyReport", "verify"]
 
 _SHOWN = 3
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _FROM_BACKUP = (
     "The other checkpoints are not affected. Bring the store's objects back from a backup, or let it go: "
     "gateway checkpoints clear"
@@ -34,8 +37,9 @@ def verify(store: Store, *, progress: Progress = unheard, cancelled: Cancelled =
     Raises:
         StoreBusy: a prune is under way past the bounded wait.
         GitUnavailable: git cannot be used.
+        StorageFailed: the store cannot be looked at, which says nothing of it.
     """
-    if not store.layout.exists():
+    if not store.exists():
         return VerifyReport()
     with store.beside("a verification"):
         return _Verification(store, progress, cancelled).run()
@@ -120,7 +124,7 @@ class _Verification:
             kept = {item.commit for now in self._read() if now.hash == facts.hash for item in now.checkpoints}
             missing = [commit for commit in missing if commit in kept]
         if missing and facts.project is not None:
-            what = f"{len(missing)} checkpoints of {facts.workdir} are kept but not listed"
+            what = f"kept but not listed: {counted(len(missing), 'checkpoint')} of {facts.workdir}"
             yield Finding(Severity.ERROR, what, _FROM_BACKUP, facts.hash, missing[0])
 
     def _rehearse(self, workspaces: Sequence[WorkspaceFacts]) -> None:
@@ -137,7 +141,8 @@ class _Verification:
             result = rehearse(self._store, commit)
         except OSError as error:
             what = f"the restore of {where} could not be rehearsed: {error.strerror or error}"
-            step = f"Make room in {self._store.layout.base}, then verify again."
+            need = "Make room in" if error.errno in _FULL else "See that this user can write"
+            step = f"{need} {self._store.layout.base}, then verify again."
             yield Finding(Severity.WARNING, what, step, facts.hash, commit)
         except (EngineError, ValueError) as error:
             what = f"checkpoint {commit[:8]} of {where} cannot be restored: {error}"

@@ -2,16 +2,24 @@
 
 import os
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from engine.checkpoints.history import drop, list_held
+from engine.errors import StorageFailed
+from engine.upkeep.accounting import account
+from engine.upkeep.clear import clear_store, preview_clear
 from engine.upkeep.facts import tree_bytes
 from engine.upkeep.marker import LastPrune, due, read_marker, write_marker
+from engine.upkeep.orphans import read_orphans
 from engine.upkeep.projects import State
 from engine.upkeep.prune import prune
 from engine.upkeep.retention import PrunePolicy
-from engine.upkeep.status import read_status
+from engine.upkeep.status import read_projects, read_status
+from engine.upkeep.verify import verify
 from tests.engine.upkeep.kit import NOW, Kit, failing
 
 
@@ -145,7 +153,46 @@ def test_clock_set_back_and_a_torn_marker_do_not_stop_pruning(kit: Kit):
     write_marker(layout, LastPrune(NOW + timedelta(days=400)))
     assert due(layout, 24, NOW)
 
-    Path(layout.last_prune).write_text("{")
+    for torn in ("{", '{"at": "2026-03-16T12:00:00+00:00", "dropped": 1e400, "freed_bytes": 0, "errors": 0}'):
+        Path(layout.last_prune).write_text(torn)
 
+        assert read_marker(layout) is None
+        assert due(layout, 24, NOW)
+
+
+def test_marker_that_cannot_be_read_is_none_and_one_without_a_zone_means_utc(kit: Kit):
+    kit.store.ensure()
+    layout = kit.store.layout
+    Path(layout.last_prune).write_text('{"at": "2026-03-16T12:00:00", "dropped": 1, "freed_bytes": 2, "errors": 3}')
+    without_zone = read_marker(layout)
+    Path(layout.last_prune).unlink()
+    Path(layout.last_prune).mkdir()
+
+    assert without_zone == LastPrune(NOW, 1, 2, 3)
     assert read_marker(layout) is None
-    assert due(layout, 24, NOW)
+
+
+def _as_a_file(path: Path) -> None:
+    path.write_text("mine")
+
+
+def _as_a_link_to_an_absent_disk(path: Path) -> None:
+    path.symlink_to("/nonexistent/disk")
+
+
+@pytest.mark.parametrize("name", ["", "store"])
+@pytest.mark.parametrize("put", [_as_a_file, _as_a_link_to_an_absent_disk])
+def test_store_that_cannot_be_looked_at_is_not_taken_for_none(kit: Kit, name: str, put: Callable[[Path], None]):
+    path = Path(kit.store.layout.base, name)
+    path.parent.mkdir(parents=True)
+    put(path)
+
+    status = read_status(kit.store)
+
+    assert not status.exists
+    assert str(path) in (status.problem or "")
+    assert str(path) in (account(kit.store).problem or "")
+    assert str(path) in (preview_clear(kit.store).problem or "")
+    for look in (read_projects, read_orphans, verify, clear_store, lambda store: prune(store, PrunePolicy())):
+        with pytest.raises(StorageFailed, match=str(path)):
+            look(kit.store)
