@@ -4,6 +4,7 @@ Commands are imported when they are run, so that help and version answer at once
 """
 
 import importlib
+import io
 import os
 import sys
 from typing import NoReturn
@@ -83,9 +84,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         error.show()
         code = error.exit_code
-    except BrokenPipeError:
-        # Whoever reads the output has seen enough. The interpreter must not fail on flushing the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        _discard_output()
         code = Exit.ERROR
     except Exception as error:
         cause = cause_of(error)
@@ -93,7 +93,16 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if code is None:
             raise
         click.echo(f"gateway: {sentence_of(cause)}", err=True)
+        _discard_output()
     sys.exit(int(code or 0))
+
+
+def _discard_output() -> None:
+    """Give what is left of the output to nobody: the interpreter must not fail on flushing it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _ensure_standard_streams() -> None:
@@ -105,3 +114,5 @@ def _ensure_standard_streams() -> None:
                 os.dup2(descriptor, number)
                 os.close(descriptor)
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of any bytes, and terminals of any alphabet

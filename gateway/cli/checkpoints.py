@@ -18,10 +18,12 @@ from gateway.cli.prune import command as prune_command
 from gateway.render import counted
 
 if TYPE_CHECKING:
-    from engine.api import ClearReport, ProjectStatus, StoreStatus, VerifyReport
+    from engine.api import ClearPreview, ClearReport, ProjectStatus, StoreStatus, VerifyReport
     from engine.model import Checkpoint
 
 WORKDIR_WIDTH = 35
+_LOST_RESTORE = "without its checkpoints it cannot be finished."
+_LOST_COMMAND = "what it changes could then not be taken back."
 MARKS = {"error": "✗", "warning": "!", "info": "·"}
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
@@ -39,7 +41,11 @@ def command(ctx: click.Context, *, as_json: bool) -> Exit | None:
 
     Without a subcommand, shows the status.
     """
-    return show_status(as_json=as_json) if ctx.invoked_subcommand is None else None
+    if ctx.invoked_subcommand is None:
+        return show_status(as_json=as_json)
+    if as_json:
+        raise click.UsageError(f"--json belongs behind {ctx.invoked_subcommand}")
+    return None
 
 
 @command.command(epilog=ending("gateway checkpoints status", "gateway checkpoints status --json"))
@@ -64,7 +70,9 @@ def show_status(*, as_json: bool) -> Exit:
     if as_json:
         print_json({**asdict(found), "accounting": asdict(accounting), "prune": prunable})
     else:
-        click.echo("\n".join([status_text(found), *accounting_lines(accounting, prunable)]))
+        # Why neither can be read is said once, below.
+        known = () if found.problem is not None else accounting_lines(accounting, prunable)
+        click.echo("\n".join([status_text(found), *known]))
     if found.problem is not None:
         click.echo(f"gateway: {found.problem}", err=True)
         return Exit.ERROR
@@ -74,7 +82,11 @@ def show_status(*, as_json: bool) -> Exit:
 def status_text(found: "StoreStatus") -> str:
     """The status for people."""
     lines = [
-        f"Checkpoint base: {found.base}",
+        f"Checkpoint base: {printable(found.base)}",
+    ]
+    if found.problem is not None and not found.exists:
+        return lines[0]  # nothing of it is known
+    lines += [
         f"Total size:      {size(found.total_bytes)}",
         f"  store/         {size(found.store_bytes)}",
         f"  legacy-*       {size(found.legacy_bytes)}",
@@ -82,7 +94,7 @@ def status_text(found: "StoreStatus") -> str:
     ]
     if found.last_prune is not None:
         last = found.last_prune
-        failed = f", {last.errors} errors" if last.errors else ""
+        failed = f", {counted(last.errors, 'error')}" if last.errors else ""
         lines.append(
             f"Last prune:      {age(last.at)} ({last.dropped} dropped, {size(last.freed_bytes)} freed{failed})"
         )
@@ -99,7 +111,7 @@ def status_text(found: "StoreStatus") -> str:
         ]
     if found.legacy:
         lines += ["", f"Legacy archives ({len(found.legacy)}):"]
-        lines += [f"  {archive.name}   {size(archive.size_bytes)}" for archive in found.legacy]
+        lines += [f"  {printable(archive.name)}   {size(archive.size_bytes)}" for archive in found.legacy]
         lines.append("Clear with: gateway checkpoints clear-legacy")
     return "\n".join(lines)
 
@@ -134,7 +146,7 @@ def list_checkpoints(directory: str | None, *, as_json: bool) -> Exit:
             click.echo(f"gateway: {_workdir(project)}: {error}", err=True)
             failed = True
             continue
-        containers = {name: kind for path, name, kind in boxed if f"{path}/".startswith(f"{root}/")}
+        containers = {name: kind for path, name, kind in boxed if root and f"{path}/".startswith(f"{root}/")}
         if as_json:
             listed = [{"number": number, **asdict(item)} for number, item in enumerate(held, 1)]
             trees.append(
@@ -180,20 +192,28 @@ def clear(*, force: bool, as_json: bool) -> Exit:
     """
     upkeep = opening.engine().upkeep
     if not force:
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not (sys.stdin.isatty() and (sys.stderr if as_json else sys.stdout).isatty()):
             raise click.UsageError("-f is needed where nobody can be asked")
-        preview = upkeep.preview_clear()
-        click.echo(
-            f"This deletes {counted(preview.checkpoints, 'checkpoint')} of "
-            f"{counted(len(preview.workspaces), 'workspace')} and {counted(len(preview.legacy), 'legacy archive')} "
-            f"({size(preview.size_bytes)}) for good."
-        )
-        for workdir in preview.interrupted:
-            click.echo(f"A restore of {workdir} was cut off; without its checkpoints it cannot be finished.")
-        if not click.confirm("Delete them?", default=False):
-            click.echo("Nothing was deleted.")
+        click.echo(_would_clear(upkeep.preview_clear()), err=as_json)
+        if not click.confirm("Delete them?", default=False, err=as_json):
+            click.echo("Nothing was deleted.", err=as_json)
             return Exit.ERROR
     return _cleared(upkeep.clear(give_up_interrupted=force), as_json=as_json)
+
+
+def _would_clear(preview: "ClearPreview") -> str:
+    count = counted(preview.checkpoints, "checkpoint")
+    archives = counted(len(preview.legacy), "legacy archive")
+    what = f"{count} of {counted(len(preview.workspaces), 'workspace')} and {archives}"
+    if preview.problem is not None:
+        what = f"every checkpoint (how many cannot be read: {printable(preview.problem)}) and {archives}"
+    return "\n".join(
+        [
+            f"This deletes {what} ({size(preview.size_bytes)}) for good.",
+            *(f"A restore of {printable(where)} was cut off; {_LOST_RESTORE}" for where in preview.interrupted),
+            *(f"A command is under way in {printable(where)}; {_LOST_COMMAND}" for where in preview.under_way),
+        ]
+    )
 
 
 @command.command(name="clear-legacy", epilog=ending("gateway checkpoints clear-legacy"))
@@ -208,11 +228,13 @@ def _cleared(report: "ClearReport", *, as_json: bool) -> Exit:
         print_json(report)
     else:
         for name in report.deleted:
-            click.echo(f"Deleted {name}")
+            click.echo(f"Deleted {printable(name)}")
         click.echo(f"{size(report.freed_bytes)} freed." if report.deleted else "There was nothing to delete.")
     for error in report.errors:
         click.echo(f"gateway: {error}", err=True)
-    return Exit.OK if report.complete else Exit.PARTLY
+    if report.complete:
+        return Exit.OK
+    return Exit.PARTLY if report.deleted else Exit.ERROR
 
 
 @command.command(epilog=ending("gateway checkpoints verify", "gateway checkpoints verify --json"))
@@ -237,7 +259,7 @@ def verify(*, as_json: bool) -> Exit:
 def _verified(report: "VerifyReport") -> str:
     lines = []
     for finding in report.findings:
-        lines += [f"{MARKS[finding.severity.value]} {finding.what}", f"    → {finding.next_step}"]
+        lines += [f"{MARKS[finding.severity.value]} {printable(finding.what)}", f"    → {printable(finding.next_step)}"]
     lines.append(
         f"{counted(report.checkpoints, 'checkpoint')} of {counted(report.workspaces, 'workspace')} proved, "
         f"{counted(report.objects, 'object')} ({size(report.size_bytes)}) read, "

@@ -1,7 +1,10 @@
 """Exit codes, and which error ends the program with which."""
 
+import errno
 import os
 from enum import IntEnum
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class Exit(IntEnum):
@@ -40,8 +43,9 @@ def cause_of(error: BaseException) -> BaseException:
 
 def sentence_of(error: BaseException) -> str:
     """What to say of an error that `code_of` knows."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, OSError):
+        where = "what there is to say could not be written" if error.filename is None else os.fsdecode(error.filename)
+        return f"{where}: {error.strerror}"
     return str(error)
 
 
@@ -60,5 +64,6 @@ def code_of(error: BaseException) -> Exit | None:
         return Exit.BUSY
     if isinstance(error, (EngineError, StateError, HomeUnusable, EndpointsUnusable, ConnectionFailed)):
         return Exit.ERROR
-    # A file that cannot be used is the machine's state; any other failed call of the system is a defect.
-    return Exit.ERROR if isinstance(error, OSError) and error.filename is not None else None
+    # A file that cannot be used, or no room, is the machine's state; any other failed call of the system is a defect.
+    is_state = isinstance(error, OSError) and (error.filename is not None or error.errno in _NO_ROOM)
+    return Exit.ERROR if is_state else None

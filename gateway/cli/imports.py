@@ -55,7 +55,8 @@ def report_text(report: "ImportReport") -> str:
     for workspace in report.workspaces:
         where = printable(workspace.workdir)
         if workspace.error is None:
-            known = f" ({workspace.known} were imported before)" if workspace.known else ""
+            was = "was" if workspace.known == 1 else "were"
+            known = f" ({workspace.known} {was} imported before)" if workspace.known else ""
             lines.append(f"{where}: {_count(workspace.imported)}{known}")
         lines += [f"  left out: {item.what}: {item.why}" for item in workspace.left_out]
     lines += [f"left out: {item.what}: {item.why}" for item in report.left_out]

@@ -1,5 +1,6 @@
 """Long work on a terminal: how far it is, and Ctrl-C as a request to stop after the step under way."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from engine.api import Step
 
 BAR_WIDTH = 24
+_USUAL_COLUMNS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +48,16 @@ def watched(*, shown: bool) -> Iterator[Watch]:
 
 
 def _show(step: "Step") -> None:
-    sys.stderr.write(f"\r\x1b[K{line(step)}")
+    # A line that wraps could not be taken back; some terminals wrap after the last column.
+    sys.stderr.write(f"\r\x1b[K{line(step)[: _columns() - 1]}")
     sys.stderr.flush()
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS
+    except OSError:
+        return _USUAL_COLUMNS
 
 
 def _hide(_step: "Step") -> None:

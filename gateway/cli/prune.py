@@ -1,9 +1,10 @@
 """``gateway prune``: drop old checkpoints by the rules, and reclaim their space."""
 
+import math
 import sys
 from collections import Counter
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +19,22 @@ from gateway.render import counted
 if TYPE_CHECKING:
     from engine.api import Decision, OrphanPreview, PruneReport
 
-POSITIVE = click.FloatRange(min=0, min_open=True)
+
+class _Amount(click.FloatRange):
+    """A number above nothing that is one; what is written as ``nan`` compares as if it were in every range."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True, max=1_000_000_000)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse what is no number."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
+
+AMOUNT = _Amount()
 
 
 @click.command(
@@ -29,8 +45,8 @@ POSITIVE = click.FloatRange(min=0, min_open=True)
         "gateway prune --orphans --yes --json",
     ),
 )
-@click.option("--retention-days", type=POSITIVE, help="Instead of checkpoints.retention_days.")
-@click.option("--max-size-mb", type=POSITIVE, help="Instead of checkpoints.max_total_size_mb.")
+@click.option("--retention-days", type=AMOUNT, help="Instead of checkpoints.retention_days.")
+@click.option("--max-size-mb", type=AMOUNT, help="Instead of checkpoints.max_total_size_mb.")
 @click.option("--orphans", is_flag=True, help="Also drop workspaces whose deletion can be observed; shown first.")
 @click.option("--yes", is_flag=True, help="Do not ask before dropping orphans.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be dropped.")
@@ -61,10 +77,11 @@ def command(
         click.echo(f"gateway: warning: {unknown}", err=True)
     if orphans:
         preview = engine.upkeep.orphans()
-        if not as_json:
-            _show_orphans(preview)
-        if preview.gone and not (yes or dry_run) and not _agreed():
-            click.echo("Nothing was dropped.")
+        # Scripts that read JSON get nothing else on stdout; whoever is asked sees what it is about all the same.
+        if not as_json or not (yes or dry_run):
+            _show_orphans(preview, apart=as_json)
+        if preview.gone and not (yes or dry_run) and not _agreed(apart=as_json):
+            click.echo("Nothing was dropped.", err=as_json)
             return Exit.ERROR
         policy = replace(policy, orphans=preview)
     with watched(shown=not as_json) as watch:
@@ -78,23 +95,22 @@ def command(
     for error in report.errors:
         click.echo(f"gateway: {error}", err=True)
     if report.errors:
-        return Exit.PARTLY
+        return Exit.PARTLY if report.decisions or report.swept or report.freed_bytes else Exit.ERROR
     return Exit.INTERRUPTED if report.cancelled else Exit.OK
 
 
-def _agreed() -> bool:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+def _agreed(*, apart: bool) -> bool:
+    shown = sys.stderr if apart else sys.stdout
+    if not (sys.stdin.isatty() and shown.isatty()):
         raise click.UsageError("--yes is needed where nobody can be asked; --dry-run shows what would be dropped")
-    return click.confirm("Drop these for good?", default=False)
+    return click.confirm("Drop these for good?", default=False, err=apart)
 
 
-def _show_orphans(preview: "OrphanPreview") -> None:
+def _show_orphans(preview: "OrphanPreview", *, apart: bool) -> None:
     for orphan in preview.gone:
-        click.echo(f"gone: {printable(orphan.workdir)} ({counted(len(orphan.checkpoints), 'checkpoint')})")
-    for workdir, why in preview.kept:
-        click.echo(f"kept: {printable(workdir)}: {why}")
+        click.echo(f"gone: {printable(orphan.workdir)} ({counted(len(orphan.checkpoints), 'checkpoint')})", err=apart)
     if not preview.gone:
-        click.echo("No workspace is observably gone.")
+        click.echo("No workspace is observably gone.", err=apart)
 
 
 def report_text(report: "PruneReport") -> str:

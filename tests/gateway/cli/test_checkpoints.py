@@ -3,13 +3,23 @@
 import fcntl
 import json
 import os
+import pty
 import re
+import shlex
 import shutil
+import struct
+import subprocess
+import sys
+import termios
 
 import pytest
+from click.testing import CliRunner
 
+from engine.upkeep.progress import Step
+from gateway.cli import cli
 from gateway.cli.checkpoints import status_text
 from gateway.cli.exits import Exit
+from gateway.cli.progress import watched
 from tests.gateway.cli.screens import Screen
 
 
@@ -168,7 +178,7 @@ def test_a_cap_out_of_reach_is_said_with_what_holds_the_space(gateway, store, wo
     done = gateway("prune", **small)
     status = gateway("checkpoints", **small)
 
-    said = r"the store stays \d\.\d MB over its cap of 0\.0 MB, and no rule lets more go\. It holds .*What helps: "
+    said = r"the store stays \d+\.\d KB over its cap of 1\.0 KB, and no rule lets more go\. It holds .*What helps: "
     assert re.search(f"(?m)^note: {said}", done.stdout)
     assert done.returncode == Exit.OK
     assert re.search(f"(?m)^Even after a prune {said}", status.stdout)
@@ -224,13 +234,16 @@ def test_an_orphan_whose_deletion_is_not_proved_stays(gateway, orphan, tmp_path)
     assert orphan in {project["workdir"] for project in listed(gateway)}
 
 
-def test_a_person_is_asked_about_orphans_and_may_say_no(gateway, orphan):
-    screen = Screen(gateway.line("prune", "--orphans"), env=gateway.environment)
+def test_a_person_is_asked_about_orphans_and_may_say_no_and_json_is_kept_apart(gateway, orphan, tmp_path):
+    line = shlex.join(gateway.line("prune", "--orphans", "--json"))
+    screen = Screen(["sh", "-c", f"exec {line} > {tmp_path}/out"], env=gateway.environment)
     screen.shows("Drop these for good?")
     screen.press("n\r")
 
     assert screen.ends() == Exit.ERROR
+    assert f"gone: {orphan} (1 checkpoint)" in screen.text
     assert "Nothing was dropped." in screen.text
+    assert (tmp_path / "out").read_text() == ""
     assert orphan in {project["workdir"] for project in listed(gateway)}
 
 
@@ -296,3 +309,58 @@ def test_a_workspace_that_is_not_known_has_its_hash():
     text = status_text(StoreStatus("/base", exists=True, projects=(project,)))
 
     assert text.splitlines()[-1] == f"  {'(unknown: 0123456789abcdef)':<35}        3       never  unknown"
+
+
+def test_what_cannot_be_done_at_all_is_not_called_partly_done(gateway):
+    os.makedirs(os.path.join(gateway.home, "checkpoints"), 0o700)
+
+    done = gateway("prune", PATH="/nonexistent")
+
+    assert (done.returncode, done.stdout) == (Exit.ERROR, "Dropped nothing; 0 B freed.\n")
+    assert done.stderr.startswith("gateway: git cannot be used: ")
+
+
+def test_output_that_finds_no_room_is_said(gateway):
+    with open("/dev/full", "wb") as full:
+        process = gateway.start("checkpoints", stdout=full, stderr=subprocess.PIPE)
+        _out, errors = process.communicate(timeout=60)
+
+    assert process.returncode == Exit.ERROR
+    assert errors == b"gateway: what there is to say could not be written: No space left on device\n"
+
+
+def test_a_store_on_a_disk_that_is_not_mounted_is_not_called_healthy(gateway):
+    os.mkdir(gateway.home)
+    os.symlink("/nonexistent/disk", os.path.join(gateway.home, "checkpoints"))
+
+    done = gateway("checkpoints", "verify")
+
+    assert (done.returncode, done.stdout) == (Exit.ERROR, "")
+    assert done.stderr.startswith(f"gateway: {gateway.home}/checkpoints: No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (["prune", "--retention-days", "nan"], "'nan' is not a number"),
+        (["prune", "--max-size-mb", "inf"], "not in the range"),
+        (["checkpoints", "--json", "list"], "--json belongs behind list"),
+    ],
+)
+def test_an_option_that_could_not_be_obeyed_is_refused(line, why):
+    done = CliRunner().invoke(cli, line)
+
+    assert done.exit_code == Exit.USAGE
+    assert why in done.stderr
+
+
+def test_progress_never_wraps(monkeypatch):
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 30, 0, 0))
+    with open(side, "w") as terminal, open(main, "rb", buffering=0) as shown:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with watched(shown=True) as watch:
+            watch.progress(Step("reclaiming space", 1, 1, 5_000_000))
+            seen = shown.read(1000)
+
+    assert seen == b"\r\x1b[Kreclaiming space  [##########"
