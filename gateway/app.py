@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
+from functools import partial
 
 from adapters.console.attachments import AttachmentDirectory
 from adapters.console.jsonl import JsonLines
@@ -22,6 +23,7 @@ from gateway.access.admission import rules_of
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
 from gateway.agents.model.agent import KIND, ModelAgent
+from gateway.blotting import blotted
 from gateway.commands.menu import menu
 from gateway.commands.table import COMMANDS
 from gateway.config import Agent as AgentSettings
@@ -295,7 +297,8 @@ def _terminal(configuration: Configuration, attachments: AttachmentDirectory, sp
         output.enable_cpr = False
     suggestions = [Suggestion(usage.form, usage.does) for command in COMMANDS for usage in command.usages]
     suggestions += [Suggestion(f"/{word}", meaning) for word, meaning in TOOL_WORDS.items()]
-    aids = Aids(banner, open_history(configuration.home.history), CommandCompleter(suggestions))
+    history = open_history(configuration.home.history, partial(blotted, secrets=configuration.secrets()))
+    aids = Aids(banner, history, CommandCompleter(suggestions))
     return Terminal(create_input(sys.stdin), output, attachments, speaker, aids)
 
 

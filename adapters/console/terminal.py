@@ -6,7 +6,7 @@ backslash before Enter, begins another line.
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import anyio
@@ -221,11 +221,25 @@ class Terminal:
             self._session.app.invalidate()
 
 
-def open_history(path: str) -> History:
-    """What was typed before, readable by its owner alone; kept for this run only where the file cannot be used."""
+class _History(FileHistory):
+    """A file of what was typed, as ``kept`` leaves it; in this run all of it is known."""
+
+    def __init__(self, path: str, kept: Callable[[str], str]) -> None:
+        self._kept = kept
+        super().__init__(path)
+
+    def store_string(self, string: str) -> None:
+        super().store_string(self._kept(string))
+
+
+def open_history(path: str, kept: Callable[[str], str] = str) -> History:
+    """What was typed before, readable by its owner alone; kept for this run only where the file cannot be used.
+
+    ``kept`` says what of a text is written down.
+    """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         os.chmod(path, 0o600)
     except OSError:
         return InMemoryHistory()
-    return FileHistory(path)
+    return _History(path, kept)

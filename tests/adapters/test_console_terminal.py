@@ -293,6 +293,15 @@ def test_the_history_is_for_its_owner_alone(tmp_path):
     assert "SECRET" in path.read_text()
 
 
+def test_the_history_keeps_of_a_text_what_it_is_told_to(tmp_path):
+    history = open_history(str(tmp_path / "history"), lambda text: text.replace("hunter2", "***"))
+
+    history.append_string("$ login hunter2")
+
+    assert history.get_strings() == ["$ login hunter2"]
+    assert "+$ login ***\n" in (tmp_path / "history").read_text()
+
+
 def test_a_history_that_cannot_be_kept_lasts_for_the_run(tmp_path):
     assert isinstance(open_history(str(tmp_path)), InMemoryHistory)
 
