@@ -182,9 +182,13 @@ class Reader:
             return text, False
         # Offsets count UTF-16 units.
         data = text.encode("utf-16-le", "surrogatepass")
-        for entity in sorted(names, key=lambda entity: entity.offset, reverse=True):
+        names = sorted(names, key=lambda entity: entity.offset, reverse=True)
+        for entity in names:
             data = data[: 2 * entity.offset] + data[2 * (entity.offset + entity.length) :]
-        return data.decode("utf-16-le", "surrogatepass").strip(), True
+        bare = data.decode("utf-16-le", "surrogatepass").strip()
+        leads = not data[: 2 * names[-1].offset].decode("utf-16-le", "surrogatepass").strip()
+        # What stands between a name and what is said to it, as in "@bot, do it", is no part of that.
+        return bare.lstrip(",:").lstrip() if leads else bare, True
 
     def _names_bot(self, entity: MessageEntity, text: str) -> bool:
         if entity.type == MessageEntityType.TEXT_MENTION:

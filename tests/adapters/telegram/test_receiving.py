@@ -281,6 +281,10 @@ async def test_commands_for_other_bots_and_what_is_no_text_are_left_out(api, con
         ("@TakebackBot fix it", "fix it", True),
         ("😀 hey @takebackbot fix it", "😀 hey  fix it", True),
         ("@TakebackBot /rollback 2", "/rollback 2", True),
+        ("@TakebackBot, fix it", "fix it", True),
+        (" @takebackBOT: /rollback 2", "/rollback 2", True),
+        ("well @TakebackBot, fix it", "well , fix it", True),
+        ("hi @TakebackBot", "hi", True),
         ("@TakebackBotX fix it", "@TakebackBotX fix it", False),
     ],
 )
