@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from engine.changes import NO_WRITES, compare_rows, only_at, without_others, written_as_planned
 from engine.checkpoints.capture import Captured, capture
-from engine.checkpoints.diff import change_stats
 from engine.checkpoints.feed import Feed, WorkspaceFeed
 from engine.checkpoints.history import (
     Held,
@@ -20,7 +19,6 @@ from engine.checkpoints.history import (
     damage_notes,
     drop_after,
     gap_notes,
-    keep_after,
     list_held,
     take,
 )
@@ -28,9 +26,6 @@ from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
 from engine.checkpoints.source import is_secret_name
 from engine.checkpoints.unreached import (
-    LOST,
-    NO_REASONS,
-    lost_before,
     lost_note,
     new_gaps,
     out_of_reach,
@@ -49,12 +44,11 @@ from engine.model import (
     Gap,
     GapReason,
     ToolCall,
-    TurnRef,
     Workspace,
 )
+from engine.noting import Tooled, note_changes
 from engine.restore.restores import OwnDirectories, Restores
 from engine.store.journal import INSTANCE, RunningNote, clear_running, is_alive, read_running, write_running
-from engine.store.ledger import WriteRecord, append_record
 from engine.store.objects import find_tree
 from engine.store.opened import Store
 from engine.store.rows import Rows
@@ -64,8 +58,8 @@ _LOG = logging.getLogger(__name__)
 # A git that hung once is not waited for again before every tool.
 PAUSE_S = 60.0
 
-# Beyond this many paths a comparison takes the whole trees: a command line has a limit, and counting is as good.
-_MOST_NAMED_PATHS = 400
+# A program that writes all the time is not waited for.
+_MOST_CATCHING_UP = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +186,22 @@ class Guard:
             found = self._take(workspace, captured, Purpose(CheckpointKind.TURN, reason, call.turn), held)
             notes += captured.notes
             gaps = captured.gaps
+        captured = self._catch_up(workspace, captured, named)
         note = RunningNote(
             call.turn, reason, os.getpid(), INSTANCE, captured.commit, writes, captured.gaps, captured.excluded
         )
         running = write_running(self._store.layout, workspace, note)
         number = self._store.ledger(workspace).number
         return Before(captured, found, reason, notes, number=number, running=running, anew=anew, gaps=gaps)
+
+    def _catch_up(self, workspace: Workspace, captured: Captured, named: Sequence[str]) -> Captured:
+        """Capture again what a person saved while the workspace was being looked at: the tool may take it away."""
+        feed = self._feed_of(workspace)
+        for _attempt in range(_MOST_CATCHING_UP):
+            if feed is None or not feed.has_heard(captured.commit):
+                break
+            captured = self.capture(workspace, named)
+        return captured
 
     def after(self, call: ToolCall, before: Before, named: Sequence[str], *, only_named: bool = False) -> After:
         """Capture the state after a tool and note what it changed; ``only_named`` says that it touched nothing else."""
@@ -240,60 +244,12 @@ class Guard:
         notes += gap_notes(new_gaps(state, captured))
         notes += gap_notes(gone)
         uncaptured = uncaptured_before(state, changes)
-        stats, lost = self._note(workspace, call.turn, found, changes, state, captured, uncaptured=uncaptured)
+        stats, lost = note_changes(
+            self._store, workspace, call.turn, found, Tooled(changes, state, captured, uncaptured)
+        )
         notes += lost_note(lost)
         clear_running(before.running)
         return After(changes, found.checkpoint if found and changed else _taken(before), stats, notes)
-
-    def _note(
-        self,
-        workspace: Workspace,
-        turn: TurnRef,
-        found: Held | None,
-        changes: Sequence[Change],
-        state: Captured,
-        captured: Captured,
-        *,
-        uncaptured: Mapping[str, str] = NO_REASONS,
-    ) -> tuple[ChangeStats | None, tuple[str, ...]]:
-        """Write down what a tool changed; return what its turn changed so far, and of which paths the state is lost."""
-        if not changes:
-            return None, ()
-        ledger = self._store.ledger(workspace)
-        stats = None
-        lost: tuple[str, ...] = ()
-        if found is not None:
-            keep_after(self._store, workspace, found, state, captured)
-            before = {change.path: change.before for change in changes}
-            for write in reversed(ledger.writes_of([turn.turn])):
-                before |= write.before
-            try:  # which reads what stood there; a content that is lost must not cost the record
-                stats = self._stats(found.tree, captured.tree, set(before))
-            except GitFailed:
-                lost = lost_before(self._store.git, before)
-        record = WriteRecord(
-            ledger.number + 1,
-            turn.chat,
-            turn.session,
-            turn.turn,
-            found.checkpoint.id if found else None,
-            captured.commit,
-            {change.path: change.after for change in changes},
-            stats,
-            {change.path: change.before for change in changes},
-            {**uncaptured, **dict.fromkeys(lost, LOST)},
-        )
-        try:
-            append_record(self._store.layout.ledger(workspace.hash), record)
-        except OSError:
-            if found is not None and not ledger.knows_checkpoint(found.checkpoint.id):
-                drop_after(self._store, workspace, found.checkpoint.sequence)  # what is not noted did not happen
-            raise
-        return stats, lost
-
-    def _stats(self, old: str, new: str, paths: set[str]) -> ChangeStats:
-        selection = sorted(paths) if len(paths) <= _MOST_NAMED_PATHS else []
-        return change_stats(self._store.git, old, new, selection, literal=True)
 
     def settle(self, workspace: Workspace) -> tuple[str, ...]:
         """Finish what a crash left under way; return what to say of it. The caller holds ``store.use``."""
@@ -333,7 +289,8 @@ class Guard:
             captured = self.capture(workspace, running.writes)
             changes = compare_rows(rows, captured.rows, captured.gaps, captured.differing(rows))
             changes = written_as_planned(changes, running.writes)
-            lost = lost_note(self._note(workspace, running.turn, found, changes, state, captured)[1])
+            tooled = Tooled(changes, state, captured)
+            lost = lost_note(note_changes(self._store, workspace, running.turn, found, tooled)[1])
         why = "the service ended during a tool" if not is_alive(running) else "what a tool changed was not noted"
         return (f"{why}; the state {running.reason} is checkpoint {found.checkpoint.id[:8]}", *lost)
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable
 
 from engine.checkpoints.hearing import Heard, Watches
-from engine.checkpoints.touched import Touched
+from engine.checkpoints.touched import NOTHING, Touched
 from engine.host.mounts import STRICT_KINDS, Ground, find_ground
 from engine.host.watching import Watcher, WatchingImpossible, read_limit
 from engine.model import Workspace
@@ -171,6 +171,22 @@ class WorkspaceFeed:
             touched = self._waiting | Touched(self._linked.union(self._recent))
             self._waiting = Touched()
             return touched
+
+    def has_heard(self, basis: Hashable) -> bool:
+        """Whether anything happened since the last capture, which is named as in `take`.
+
+        Where nothing can be heard, nothing has been; where something went by unheard, it may have been anything.
+        """
+        with self._feed.lock:
+            if self._watches is None or self._scanned_at is None or basis != self._basis:
+                return False
+            try:
+                heard = self._listen(basis)
+            except WatchingImpossible as loss:
+                self.rest(loss.why)
+                return True
+            self._remember(heard)
+            return heard.touched != NOTHING
 
     def put_back(self, touched: Touched) -> None:
         """Keep what a capture took for the next one, because it failed."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import replace
 
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.source import is_made_anew
@@ -12,7 +12,6 @@ from engine.host.paths import display
 from engine.model import Change, Entry, EntryKind, Gap, GapReason, Workspace
 from engine.store.soundness import find_unsound
 
-NO_REASONS: Mapping[str, str] = MappingProxyType({})
 LOST = "lost by the store"
 """Why no capture holds what stood somewhere, although one did."""
 
@@ -22,9 +21,21 @@ _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 
 
 def new_gaps(before: Captured, after: Captured) -> tuple[Gap, ...]:
-    """Return the gaps that were not there before."""
+    """Return the gaps that were not there before, each with how much in it was captured until now."""
+    return tuple(_with_count(gap, before, after) for gap in _new_gaps(before, after))
+
+
+def _new_gaps(before: Captured, after: Captured) -> list[Gap]:
     known = {(gap.path, gap.reason) for gap in before.gaps}
-    return tuple(gap for gap in after.gaps if (gap.path, gap.reason) not in known)
+    return [gap for gap in after.gaps if (gap.path, gap.reason) not in known]
+
+
+def _with_count(gap: Gap, before: Captured, after: Captured) -> Gap:
+    count = sum(_was_held(before, path) and _has_gone(after, path) for path in before.rows.iter_below(gap.path))
+    if not count:
+        return gap
+    said = f"{count} {'file' if count == 1 else 'files'} in it captured until now"
+    return replace(gap, detail=f"{gap.detail}; {said}" if gap.detail else said)
 
 
 def vanished(workspace: Workspace, before: Captured, after: Captured) -> tuple[Gap, ...]:
@@ -40,11 +51,15 @@ def vanished(workspace: Workspace, before: Captured, after: Captured) -> tuple[G
     )
 
 
-def out_of_reach(before: Captured, after: Captured) -> bool:
-    """Whether a tool put what was captured out of reach, such as a file that grew too large."""
-    gaps = {gap.path for gap in new_gaps(before, after)}
-    reached = (path for gap in gaps for path in (gap, *before.rows.iter_below(gap)))
-    return any(_was_held(before, path) and _has_gone(after, path) for path in reached)
+def out_of_reach(before: Captured, after: Captured) -> dict[str, str]:
+    """Return where a tool put what was captured out of reach, as where a file grew too large, and why it is."""
+    return {
+        gap.path: gap.reason.value
+        for gap in _new_gaps(before, after)
+        if any(
+            _was_held(before, path) and _has_gone(after, path) for path in (gap.path, *before.rows.iter_below(gap.path))
+        )
+    }
 
 
 def _was_held(before: Captured, path: str) -> bool:

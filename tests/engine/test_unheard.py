@@ -5,9 +5,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine.checkpoints.history import Held, list_held
 from engine.model import Limits
 from tests.engine.lab import Lab
 
@@ -159,3 +161,21 @@ def test_uncaptured_things_that_a_script_removes_are_named(lab: Lab, tmp_path: P
         "not captured (too large): large (and gone now)",
     ]
     assert result.checkpoint is not None
+
+
+@pytest.mark.parametrize("command", ["python3 -c 'import os; os.remove(\"d2/f\")'", "rm d2/f"], ids=["script", "known"])
+def test_what_is_saved_between_the_look_and_the_command_comes_back(
+    warm: Lab, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def saved_meanwhile(*arguments: Any) -> list[Held]:
+        monkeypatch.undo()
+        warm.edit("d2/f", "saved in the last moment\n")
+        return list_held(*arguments)
+
+    monkeypatch.setattr("engine.guard.list_held", saved_meanwhile)
+    result = warm.run(command)
+    assert result.checkpoint is not None
+    assert not warm.exists("d2/f")
+    undo(warm)
+
+    assert warm.read("d2/f") == "saved in the last moment\n"
