@@ -152,7 +152,7 @@ def _delete(base: str, names: Sequence[str]) -> ClearReport:
             size = tree_bytes(path)
             remove_tree(set_aside(path))
         except OSError as error:
-            errors.append(f"{path} could not be deleted: {refusal(error, path)}")
+            errors.append(f"{path} could not be deleted: {error.strerror or error}")
         else:
             deleted.append(name)
             freed += size

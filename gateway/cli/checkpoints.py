@@ -106,7 +106,7 @@ def status_text(found: "StoreStatus") -> str:
         width = max(WORKDIR_WIDTH, *(len(_workdir(project)) for project in found.projects))
         lines += ["", f"  {'WORKDIR':<{width}}  COMMITS  LAST TOUCH  STATE"]
         lines += [
-            f"  {_workdir(project):<{width}}  {project.checkpoints:>7}  {age(project.last_touch):>10}  {project.state}"
+            f"  {_workdir(project):<{width}}  {project.checkpoints:>7}  {age(project.last_touch, exact_to_s=60):>10}  {project.state}"
             for project in found.projects
         ]
     if found.legacy:
@@ -229,7 +229,8 @@ def _cleared(report: "ClearReport", *, as_json: bool) -> Exit:
     else:
         for name in report.deleted:
             click.echo(f"Deleted {printable(name)}")
-        click.echo(f"{size(report.freed_bytes)} freed." if report.deleted else "There was nothing to delete.")
+        nothing = "There was nothing to delete." if report.complete else "Nothing was deleted."
+        click.echo(f"{size(report.freed_bytes)} freed." if report.deleted else nothing)
     for error in report.errors:
         click.echo(f"gateway: {error}", err=True)
     if report.complete:

@@ -4,7 +4,7 @@ import errno
 import os
 from enum import IntEnum
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Exit(IntEnum):

@@ -364,3 +364,17 @@ def test_progress_never_wraps(monkeypatch):
             seen = shown.read(1000)
 
     assert seen == b"\r\x1b[Kreclaiming space  [##########"
+
+
+def test_a_clear_that_is_refused_does_not_say_that_there_was_nothing(gateway):
+    journal = os.path.join(gateway.home, "checkpoints", "store", "journal")
+    os.makedirs(journal)
+    with open(os.path.join(journal, "0123456789abcdef.json"), "w") as cut_off:
+        cut_off.write("{}")
+    screen = Screen(gateway.line("checkpoints", "clear"), env=gateway.environment)
+    screen.shows("Delete them?")
+    screen.press("y\r")
+
+    assert screen.ends() == Exit.ERROR
+    assert "Nothing was deleted." in screen.text
+    assert "a restore was cut off by a crash" in screen.text
