@@ -106,7 +106,7 @@ def status_text(found: "StoreStatus") -> str:
         width = max(WORKDIR_WIDTH, *(len(_workdir(project)) for project in found.projects))
         lines += ["", f"  {'WORKDIR':<{width}}  COMMITS  LAST TOUCH  STATE"]
         lines += [
-            f"  {_workdir(project):<{width}}  {project.checkpoints:>7}  {age(project.last_touch, exact_to_s=60):>10}  {project.state}"
+            f"  {_workdir(project):<{width}}  {project.checkpoints:>7}  {_touched(project):>10}  {project.state}"
             for project in found.projects
         ]
     if found.legacy:
@@ -114,6 +114,11 @@ def status_text(found: "StoreStatus") -> str:
         lines += [f"  {printable(archive.name)}   {size(archive.size_bytes)}" for archive in found.legacy]
         lines.append("Clear with: gateway checkpoints clear-legacy")
     return "\n".join(lines)
+
+
+def _touched(project: "ProjectStatus") -> str:
+    # The store notes it to the minute.
+    return age(project.last_touch, exact_to_s=60)
 
 
 def _workdir(project: "ProjectStatus") -> str:

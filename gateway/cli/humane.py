@@ -19,12 +19,15 @@ def size(count_bytes: int) -> str:
     return f"{value / _KIB:.1f} TB"
 
 
-def age(moment: datetime | None, now: datetime | None = None) -> str:
-    """``2h ago``; ``never`` without a moment. A moment in the future, which a clock set back leaves, is just now."""
+def age(moment: datetime | None, now: datetime | None = None, *, exact_to_s: int = 1) -> str:
+    """``2h ago``; ``never`` without a moment. A moment in the future, which a clock set back leaves, is just now.
+
+    One that was only noted to so many seconds is just now for as long.
+    """
     if moment is None:
         return "never"
     value = int(((now or datetime.now(UTC)) - moment).total_seconds())
-    if value < 1:
+    if value < exact_to_s:
         return "just now"
     for step, unit in _STEPS:
         if value < step:

@@ -41,5 +41,11 @@ def test_an_age_has_one_unit(before, text):
     assert age(NOW - before, NOW) == text
 
 
+def test_what_is_known_to_the_minute_is_not_told_to_the_second():
+    ages = [age(NOW - timedelta(seconds=seconds), NOW, exact_to_s=60) for seconds in (0, 59, 60)]
+
+    assert ages == ["just now", "just now", "1m ago"]
+
+
 def test_what_never_happened_is_never():
     assert age(None) == "never"
