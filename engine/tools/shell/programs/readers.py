@@ -4,6 +4,7 @@ Most of them write nothing whatever they are told. For the others the table name
 that run a program or change something else, and how many operands they read before the next one is an output.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.tools.shell.programs.desk import Call, Desk, Judge, label, name_all, write_to
@@ -56,11 +57,18 @@ class Reader:
         if self.most is None:
             name_all(desk, call, operands, writes=False)
             return
-        if any(word.many for word in operands):
+        # Not everywhere may options stand behind operands: there the second word is a file, whatever it looks like.
+        if any(word.many for word in operands) or _has_option_behind(call.args, operands):
             desk.findings.unknown(f"{call.name} may get a file to write that is known only when it runs")
         name_all(desk, call, operands[: self.most], writes=False)
         for word in operands[self.most :]:
             write_to(desk, call, word, f"{call.name} writes {label(word)}")
+
+
+def _has_option_behind(words: Sequence[Word], operands: Sequence[Word]) -> bool:
+    """Whether an option stands behind the first operand."""
+    behind = words[words.index(operands[0]) + 1 :] if operands else ()
+    return any(word.may_be_option for word in behind)
 
 
 def judge_silent(call: Call, desk: Desk) -> None:
@@ -142,12 +150,14 @@ XXD_VALUES = frozenset(
 
 
 def judge_xxd(call: Call, desk: Desk) -> None:
-    """`xxd` reads its first operand and writes its second; its options do not cluster."""
+    """`xxd` reads its first operand and writes its second; its options do not cluster, and end at the first operand."""
     operands: list[Word] = []
     words = iter(call.args)
     for word in words:
-        if not word.may_be_option:
-            operands.append(word)
+        if word.literal and word.text == "--":
+            operands.extend(words)
+        elif not word.may_be_option:
+            operands.extend((word, *words))
         elif not word.literal:
             desk.findings.unknown("xxd may get an option that is known only when it runs")
             operands.append(word)

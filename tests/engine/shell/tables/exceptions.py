@@ -17,6 +17,7 @@ sort "$file"
 sort *
 uniq *
 uniq $x
+uniq in -c
 xxd *
 tree $x
 tree -R -L 1
@@ -201,6 +202,8 @@ uniq -c in out
 uniq - out
 uniq < in - out
 xxd in out
+xxd in -x
+xxd -- -in out
 xxd -r in out
 xxd -r -p hex.txt out.bin
 xxd -ps in out
