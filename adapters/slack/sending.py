@@ -119,8 +119,8 @@ class Sender:
 
     async def _post(self, address: Address, **words: Any) -> None:
         # Many a file's name looks like a host's.
-        bare = {"unfurl_links": False, "unfurl_media": False}
-        await self._web.chat_postMessage(channel=address.channel, thread_ts=address.thread, **bare, **words)
+        words |= {"unfurl_links": False, "unfurl_media": False}
+        await self._web.chat_postMessage(channel=address.channel, thread_ts=address.thread, **words)
 
     async def _tell(self, event: Event, page: Page) -> None:
         url, address = event.answer_url, event.address
