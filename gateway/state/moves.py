@@ -47,7 +47,7 @@ class Moves:
                 "UPDATE buttons SET chat = ? WHERE adapter = ? AND chat = ?", now.chat, before.adapter, before.chat
             )
             await tx.execute(
-                "UPDATE inbox SET chat = ? WHERE adapter = ? AND chat = ? AND state = 'new'",
+                "UPDATE inbox SET chat = ? WHERE adapter = ? AND chat = ? AND state <> 'done'",
                 *(now.chat, before.adapter, before.chat),
             )
         known[before.adapter, before.chat] = now.chat
