@@ -263,7 +263,10 @@ class Commands:
         for node in nodes:
             if node.children:
                 self.inspect(node, where)
-            words.extend(self.spell(node))
+            spelled = self.spell(node)
+            # A shell that knows no braces takes them for part of one name.
+            self.findings.reaches_further |= len(spelled) > 1
+            words.extend(spelled)
         return words
 
     def _judge_arithmetic(self, node: Node, where: Where) -> None:

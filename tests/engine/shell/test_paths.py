@@ -327,6 +327,7 @@ CONFINED = {
     "sed --in-place=.bak s/a/b/ a": False,
     "find a -exec cp {} {}.bak \\;": False,
     "rm a $x": False,
+    "rm {a,b}": False,
     "rm a; make": False,
     "rm a &": False,
     "perl -i -pe s/a/b/ a": False,
