@@ -89,5 +89,5 @@ def test_store_is_as_good_as_before_after_its_next_use(tmp_path: Path, harm: Cal
     assert json.loads(project.read_text())["workdir"] == str(lab.root)
     [index] = (path for path in (lab.store / "indexes").iterdir() if "-" not in path.name)
     connection = sqlite3.connect(index)
-    assert connection.execute("SELECT count(*) FROM rows").fetchone()[0] > 0
+    assert connection.execute("SELECT count(*) FROM directories").fetchone()[0] > 0
     connection.close()

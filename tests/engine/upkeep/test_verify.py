@@ -313,7 +313,7 @@ def test_index_that_somebody_writes_is_no_finding(kit: Kit):
     app, _other = fill(kit)
     connection = sqlite3.connect(kit.store.layout.index(app.hash), isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute("DELETE FROM rows")
+    connection.execute("DELETE FROM directories")
 
     report = verify(kit.store)
 
