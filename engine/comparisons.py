@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from engine.checkpoints.baselines import compare_with_baseline, find_baseline
 from engine.checkpoints.diff import compare
 from engine.checkpoints.history import get_held, list_held
 from engine.guard import Guard
 from engine.host.files import Tree
-from engine.model import DiffResult, Gap, Workspace
+from engine.model import DiffResult, Gap, GapReason, Workspace
 from engine.restore.selection import parse_selection
 from engine.store.opened import Store
 
@@ -53,9 +54,10 @@ class Comparisons:
             first = held[known[0].checkpoint or ""]
             paths = sorted({path for write in known for path in write.changes})
             title = f"changed by the turn after checkpoint {first.checkpoint.id[:8]}"
-            return compare(
-                self._store.git, title, first.tree, known[-1].after, paths, first.checkpoint.gaps, literal=True
-            )
+            after = known[-1].after if paths else first.tree
+            shown = compare(self._store.git, title, first.tree, after, paths, first.checkpoint.gaps, literal=True)
+            unreached = {path: why for write in known for path, why in write.unreached.items()}
+            return replace(shown, unreached=tuple(Gap(path, GapReason(why)) for path, why in unreached.items()))
 
     def since_session(self, workspace: Workspace, session: str) -> DiffResult | None:
         """Return everything that changed since a session began, ``None`` if its beginning was not recorded."""

@@ -260,7 +260,7 @@ class DiffResult:
     """A comparison: totals, a line per file (``git diff --stat``), and the patch text.
 
     ``stat_text`` is for people. ``patch`` is the patch itself, for people and git: what cannot be printed stands as it
-    is, bytes that are no UTF-8 as surrogates.
+    is, bytes that are no UTF-8 as surrogates. ``unreached`` is what was captured before and is out of reach since.
     """
 
     title: str
@@ -268,6 +268,7 @@ class DiffResult:
     stat_text: str
     patch: str
     gaps: tuple[Gap, ...] = ()
+    unreached: tuple[Gap, ...] = ()
 
 
 class Action(StrEnum):
@@ -278,6 +279,7 @@ class Action(StrEnum):
     MERGE = "merge"
     KEEP_HAND_EDIT = "keep hand-edit"
     KEEP_OTHER_CHAT = "keep another chat's change"
+    KEEP_COPY = "keep the copy"
     NOT_CAPTURED = "not captured"
 
 
@@ -342,7 +344,8 @@ class RestoreReport:
     """What a restore did, every path named; ``failed`` paths still hold what they held.
 
     ``replanned`` are paths that changed between plan and restore, so that something else was done than was shown.
-    From ``merged`` paths only the changes that were to go are gone; what others changed there since is kept.
+    From ``merged`` paths only the changes that were to go are gone; what others changed there since is kept. ``copies``
+    would have gone, had what they hold come back where it was.
     """
 
     target: Checkpoint
@@ -359,6 +362,7 @@ class RestoreReport:
     ledger_empty: bool = False
     resumed: bool = False
     merged: tuple[PathNote, ...] = ()
+    copies: tuple[PathNote, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -14,6 +14,9 @@ TOLD_TO_AGENT = 50
 HINTED_PATHS = 5
 """Names that a suggested command may hold."""
 
+_NESTED = GapReason.NESTED_REPOSITORY.value
+_NOW_NESTED = f"now {_NESTED}"
+
 
 @dataclass(frozen=True, slots=True)
 class Moved:
@@ -32,7 +35,8 @@ def report_of(plan: RestorePlan) -> RestoreReport:
         token=plan.token,
         kept=_notes(plan, Action.KEEP_HAND_EDIT),
         other_chats=_notes(plan, Action.KEEP_OTHER_CHAT),
-        not_captured=_notes(plan, Action.NOT_CAPTURED),
+        not_captured=tuple(PathNote(i.path, i.why) for i in plan.items if i.action is Action.NOT_CAPTURED),
+        copies=_notes(plan, Action.KEEP_COPY),
         everything=plan.everything,
         ledger_empty=plan.ledger_empty,
     )
@@ -59,6 +63,7 @@ _LABELS = (
     ("merge", Action.MERGE),
     ("keep your hand-edit", Action.KEEP_HAND_EDIT),
     ("keep another chat's change", Action.KEEP_OTHER_CHAT),
+    ("keep, because it is the only copy", Action.KEEP_COPY),
     ("not captured", Action.NOT_CAPTURED),
 )
 
@@ -77,7 +82,8 @@ def files_said(report: RestoreReport, again: str) -> str:
         lines.append("  Nothing of the agent's is known here, so this was a full restore.")
     lines += [f"  {label}: {names(notes)}" for label, notes in _done(report) if notes]
     if not (report.restored or report.deleted or report.merged or report.failed):
-        lines.append("  No file had to be changed.")
+        left = report.kept or report.other_chats or report.copies or report.not_captured
+        lines.append("  No file was changed." if left else "  No file had to be changed.")
     if report.kept:
         lines += [
             f"↷ Kept your hand-edits: {names(_bare(report.kept))}",
@@ -89,14 +95,31 @@ def files_said(report: RestoreReport, again: str) -> str:
             f"↷ Kept other chats' changes: {names(report.other_chats)}",
             f"  To take those back too: /undo in that chat, then {here} here; or {again}, which restores everything.",
         ]
+    if report.copies:
+        lines.append(f"↷ Kept, because it is the only copy: {names(report.copies)}")
     if report.replanned:
         changed = names([PathNote(path) for path in report.replanned])
         lines.append(f"  Changed meanwhile, so looked at again: {changed}")
     if report.not_captured:
-        lines.append(f"⚠ Not captured, left as it is: {names(report.not_captured)}")
+        lines.append(f"⚠ Not captured, left as it is: {names(files_first(report.not_captured))}")
+        lines += _nested_said(report, again)
     if report.failed:
         lines.append(f"✗ Could not be restored, still as before: {names(report.failed)}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _nested_said(report: RestoreReport, again: str) -> list[str]:
+    """Say how to get what a checkpoint holds of directories that have become nested repositories since."""
+    held = [note.path for note in report.not_captured if note.why == _NOW_NESTED]
+    roots = (note.path for note in report.not_captured if note.why in {_NOW_NESTED, _NESTED})
+    found = [root for root in roots if any(path.startswith(f"{root}/") for path in held)]
+    command = again.partition(" --all")[0]
+    return [
+        f"  What the checkpoint holds in {name(root)} was not restored: take {name(f'{root}/.git')} away, "
+        f"then {command} --all -- {shlex.quote(root)}"
+        for root in found[:HINTED_PATHS]
+        if name(root) == root
+    ]
 
 
 def conversation_said(moved: Moved, *, files: bool) -> str:
@@ -199,7 +222,8 @@ def _left(report: RestoreReport) -> tuple[tuple[str, Sequence[PathNote]], ...]:
     return (
         ("Kept as edited by the user", _bare(report.kept)),
         ("Kept as changed by other chats", report.other_chats),
-        ("Not captured", report.not_captured),
+        ("Kept as the only copy", report.copies),
+        ("Not captured", files_first(report.not_captured)),
         ("Could not be restored", report.failed),
     )
 

@@ -1,12 +1,16 @@
 """What differs between a checkpoint and a capture, every kind of entry with all its permission bits."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.history import Held
-from engine.checkpoints.manifest import MODES_PATH, Manifest, decode_modes, iter_parents
+from engine.checkpoints.manifest import MODES_PATH, Manifest, covers, decode_modes, iter_parents
+from engine.checkpoints.standing import look_at
 from engine.errors import GitFailed, StoreDamaged
-from engine.model import Entry, EntryKind, Workspace
+from engine.host.files import ContentChanged, Tree
+from engine.host.paths import PathUnsafe
+from engine.model import Entry, EntryKind, Gap, GapReason, Workspace
 from engine.restore.plan import Difference
 from engine.store.layout import RESERVED
 from engine.store.modes import TREE
@@ -47,6 +51,18 @@ def find_differences(
         if wanted != now:
             differences.append(Difference(path, wanted, now))
     return differences
+
+
+def without_standing(tree: Tree, differences: Iterable[Difference], gaps: Iterable[Gap]) -> list[Difference]:
+    """Leave out what stands in a nested repository as the checkpoint holds it, although no capture looks there."""
+    nested = frozenset(gap.path for gap in gaps if gap.reason is GapReason.NESTED_REPOSITORY)
+    return [d for d in differences if not (covers(nested, d.path) and _stands(tree, d))]
+
+
+def _stands(tree: Tree, difference: Difference) -> bool:
+    with suppress(OSError, PathUnsafe, ContentChanged):
+        return look_at(tree, difference.path)[1] == difference.target
+    return False
 
 
 def _changes(store: Store, workspace: Workspace, old: str, new: str) -> Sequence[TreeChange]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.checkpoints.manifest import covers, iter_parents
+from engine.checkpoints.reading import blob_oid
 from engine.checkpoints.unreached import LOST
 from engine.host.paths import display
 from engine.model import EFFECTIVE, Action, Entry, EntryKind, Gap, PlanItem
@@ -15,6 +16,7 @@ from engine.store.ledger import Ledger, LedgerEntry
 
 _MOVE_AWAY = "; move it away first, then restore it again"
 _LOST = "the store has lost what it held then"
+_EMPTY = blob_oid(b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem,
     known = {item.path for item in items}
     passed = (item for path, item in facts.shared.items() if path not in known)
     items += [item for item in passed if gaps.why(Difference(item.path, None, item.now)) is None]
-    items = _with_parents(items, differences, gaps)
+    items = _with_copies_kept(_with_parents(items, differences, gaps), facts)
     items += gaps.unmentioned({item.path for item in items})
     items.sort(key=lambda item: item.path)
     return tuple(_without_needed_directories(_settle_swaps(items, facts), facts))
@@ -89,6 +91,24 @@ def _with_parents(items: Sequence[PlanItem], differences: Iterable[Difference], 
         and gaps.now_at(difference.path) is None
     }
     return [*(item for item in items if item.path not in made), *made.values()]
+
+
+def _with_copies_kept(items: Sequence[PlanItem], facts: Facts) -> list[PlanItem]:
+    """Keep what holds the content of something that stays away: removed, it would stand nowhere any more."""
+    away = {
+        item.target.oid: item.path
+        for item in reversed(items)
+        if item.action is Action.NOT_CAPTURED and item.target is not None and item.target.kind is EntryKind.FILE
+    }
+    away.pop(_EMPTY, None)
+    return [_kept_copy(item, away) if item.path not in facts.named else item for item in items] if away else list(items)
+
+
+def _kept_copy(item: PlanItem, away: Mapping[str | None, str]) -> PlanItem:
+    origin = None if item.now is None or item.now.oid is None else away.get(item.now.oid)
+    if item.action is not Action.DELETE or origin is None:
+        return item
+    return replace(item, action=Action.KEEP_COPY, why=f"{display(origin)} cannot be brought back")
 
 
 def _without_needed_directories(items: Sequence[PlanItem], facts: Facts) -> list[PlanItem]:

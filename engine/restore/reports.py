@@ -33,10 +33,11 @@ def make_report(
         journal.ledger_empty,
         resumed,
         tuple(note for item, note in done if item.action == Action.MERGE),
+        noted(Action.KEEP_COPY),
     )
 
 
-_NOTE_FIELDS = ("restored", "deleted", "merged", "kept", "other_chats", "not_captured", "failed")
+_NOTE_FIELDS = ("restored", "deleted", "merged", "kept", "other_chats", "copies", "not_captured", "failed")
 
 
 def encode_report(report: RestoreReport) -> dict[str, Any]:

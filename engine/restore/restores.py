@@ -36,7 +36,7 @@ from engine.model import (
     Workspace,
 )
 from engine.restore.apply import Outcome, apply_items
-from engine.restore.differences import below_directories, find_differences, read_bare
+from engine.restore.differences import below_directories, find_differences, read_bare, without_standing
 from engine.restore.judgement import Judged, judge
 from engine.restore.plan import Facts, classify, is_full, ledger_after
 from engine.restore.reports import decode_report, dropped, encode_report, make_report
@@ -194,6 +194,8 @@ class Restores:
         scope = scope_of(
             self._store.git, request, target, ledger, selection, [*differences, *passed], captured=captured
         )
+        with self._open_tree(workspace) as tree:
+            differences = without_standing(tree, differences, captured.gaps)
         everything = request.everything if request.turns else is_full(ledger, everything=request.everything)
         judged = Judged()
         if not everything:

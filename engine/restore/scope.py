@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from engine.checkpoints.capture import Captured
 from engine.checkpoints.history import Held
+from engine.checkpoints.manifest import covers
 from engine.host.git import Git
 from engine.model import CheckpointKind, EntryKind
 from engine.restore.plan import Difference
@@ -49,8 +50,10 @@ def scope_of(
     """Return the paths that a restore is limited to, ``None`` for all."""
     scope: frozenset[str] | None = None
     if request.turns:
-        writes = ledger.writes_of(request.turns)
-        scope = frozenset(p for w in writes if w.number > target.ledger_number for p in w.changes)
+        writes = [write for write in ledger.writes_of(request.turns) if write.number > target.ledger_number]
+        unreached = frozenset(path for write in writes for path in write.unreached)
+        scope = frozenset(path for write in writes for path in write.changes)
+        scope |= {difference.path for difference in differences if covers(unreached, difference.path)}
     if selection is not None:
         names = {d.path for d in differences} | {gap.path for gap in captured.gaps}
         chosen = _chosen(git, names, differences, selection)

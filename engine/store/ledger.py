@@ -41,7 +41,8 @@ class LedgerEntry:
 class WriteRecord:
     """What one tool call changed, and from what; ``stats`` adds up the turn so far.
 
-    ``uncaptured`` says of those paths where something stood before that no capture holds why that is.
+    ``uncaptured`` says of those paths where something stood before that no capture holds why that is; ``unreached``
+    where it put what was captured until then out of the reach of captures, all below a path too, and why it is.
     """
 
     number: int
@@ -54,6 +55,7 @@ class WriteRecord:
     stats: ChangeStats | None = None
     before: dict[str, Entry | None] = field(default_factory=dict)
     uncaptured: dict[str, str] = field(default_factory=dict)
+    unreached: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +337,7 @@ def _encode(record: Record) -> dict[str, Any]:
             else [record.stats.files, record.stats.insertions, record.stats.deletions],
             "before": _encode_all(record.before),
             "uncaptured": record.uncaptured,
+            "unreached": record.unreached,
         }
     return {
         "n": record.number,
@@ -363,6 +366,7 @@ def _decode(value: dict[str, Any]) -> Record:
             None if stats is None else ChangeStats(*stats),
             _decode_all(value.get("before", {})),
             value.get("uncaptured", {}),
+            value.get("unreached", {}),
         )
     return RestoreRecord(
         value["n"],

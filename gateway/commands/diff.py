@@ -31,8 +31,11 @@ class TurnDiff:
         diff = await context.engine.turn_diff(workspace, str(turn.id))
         said = one_line(turn.text, _QUOTED_CHARACTERS)
         which = "The last turn" if self.turn_id is None else f"Turn #{turn.id}"
-        if diff is None or not diff.stats.files:
+        if diff is None or not (diff.stats.files or diff.unreached):
             return Outcome((say(f"{which} changed no file: {said}"),))
+        if not diff.stats.files:
+            unreached = "".join(f"\n[{gap}]" for gap in gaps_said(diff.unreached))
+            return Outcome((say(f"{which} changed no file that is captured now: {said}{unreached}"),))
         return Outcome((_shown(f"{which} changed this: {said}", diff, f"turn-{turn.id}.diff"),))
 
     async def _turn(self, context: CommandContext) -> Turn:
@@ -87,7 +90,7 @@ def parse(text: str) -> Invocation:
 
 def _shown(title: str, diff: DiffResult, file_name: str) -> Reply:
     parts, files = diff_parts(diff, file_name)
-    gaps = "".join(f"[{said}]\n" for said in gaps_said(diff.gaps))
+    gaps = "".join(f"[{said}]\n" for said in gaps_said((*diff.unreached, *diff.gaps)))
     tail = (Part(gaps),) if gaps else ()
     return Reply((Part(f"{title}  ({stats(diff.stats)})\n\n"), *parts, *tail), files)
 

@@ -151,7 +151,15 @@ async def _why_by_hand(context: CommandContext, workspace: Workspace, turn: Turn
     """Say why what a turn changed may still stand there, if it may."""
     if turn.checkpoint_id is None:
         return _CUT_OFF if turn.state is TurnState.INTERRUPTED else _NOT_NOTED
-    named = (report.restored, report.deleted, report.merged, report.kept, report.other_chats, report.failed)
+    named = (
+        report.restored,
+        report.deleted,
+        report.merged,
+        report.kept,
+        report.other_chats,
+        report.copies,
+        report.failed,
+    )
     if any(named) or report.not_captured:
         return ""
     try:

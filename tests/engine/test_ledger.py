@@ -6,6 +6,7 @@ import resource
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,13 +100,14 @@ def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 def test_record_is_one_line_of_the_form_that_older_and_newer_programs_read(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    append_record(str(path), write(1, {"é": ONE}, stats=ChangeStats(1, 2, 3), uncaptured={"x": "too large"}))
+    first = write(1, {"é": ONE}, stats=ChangeStats(1, 2, 3), uncaptured={"x": "too large"})
+    append_record(str(path), replace(first, unreached={"d": "unreadable"}))
     append_record(str(path), restore(2, {"é": LedgerEntry(None, "c", "t", 5, (1,))}))
 
     assert path.read_bytes() == (
         b'{"n":1,"type":"write","chat":"chat","session":"s","turn":"t","checkpoint":null,"after":null,'
         b'"changes":{"\\u00e9":["file",420,"1111111111111111111111111111111111111111"]},"stats":[1,2,3],'
-        b'"before":{"\\u00e9":null},"uncaptured":{"x":"too large"}}\n'
+        b'"before":{"\\u00e9":null},"uncaptured":{"x":"too large"},"unreached":{"d":"unreadable"}}\n'
         b'{"n":2,"type":"restore","token":"token","target":"target","safety":null,'
         b'"entries":{"\\u00e9":[null,"c","t",5,[1]]},"report":{},"chat":"","before":{}}\n'
     )

@@ -1,6 +1,7 @@
 """Workspaces with nested repositories: said in the list, refused where they would be reached, the rest restored."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -102,3 +103,38 @@ async def test_hint_holds_no_name_that_cannot_be_typed(chat: Chat, app: Path, ne
 
     assert "↷ Kept your hand-edits: line\\nbreak, plain.txt\n" in said.text
     assert re.search(r"Use /rollback [0-9a-f]{8} --all -- plain\.txt to restore those too", said.text)
+
+
+async def test_undo_says_what_it_left_in_a_new_nested_repository_and_how_to_get_it(chat: Chat, app: Path) -> None:
+    (app / "d").mkdir()
+    for name in ("one", "two"):
+        (app / "d" / name).write_text(f"{name}\n")
+    did = await chat.say("$ git init -q d && rm d/one")
+
+    shown = await chat.say("/diff")
+    said = await chat.say("/undo")
+
+    assert "not captured (nested git repository): d (2 files in it captured until now)" in did.text
+    assert shown.lines == [
+        "The last turn changed no file that is captured now: $ git init -q d && rm d/one",
+        "[nested git repos not captured: d]",
+    ]
+    assert said.lines[1] == "  No file was changed."
+    assert "⚠ Not captured, left as it is: d/one (now nested git repository)" in said.text
+    step = re.search(r"was not restored: take d/\.git away, then (/rollback \w+ --all -- d)$", said.text, re.MULTILINE)
+    assert step is not None
+    shutil.rmtree(app / "d/.git")
+    await chat.say(step[1])
+    assert (app / "d/one").read_text() == "one\n"
+
+
+async def test_undo_keeps_what_was_moved_out_of_a_new_nested_repository(chat: Chat, app: Path) -> None:
+    (app / "d").mkdir()
+    (app / "d/one").write_text("one\n")
+    await chat.say("$ mv d e; git init -q d; echo x > e/new")
+
+    said = await chat.say("/undo")
+
+    assert "↷ Kept, because it is the only copy: e/one (d/one cannot be brought back)" in said.text
+    assert (app / "e/one").read_text() == "one\n"
+    assert not (app / "e/new").exists()
