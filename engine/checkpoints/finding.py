@@ -10,6 +10,7 @@ from typing import Final
 from pathspec import GitIgnoreSpec
 
 from engine.backends.base import StopSignal
+from engine.checkpoints.patterns import spec_of
 from engine.checkpoints.source import Tracked, is_secret_name
 from engine.checkpoints.tracked import read_exclude, read_tracked
 from engine.checkpoints.walk import MOST_FILES, Listing, SourceFile, list_source
@@ -121,7 +122,7 @@ def _texts(tree: FileTree, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 def _fitting(pattern: str) -> GitIgnoreSpec:
     """A pattern as ``.gitignore`` has them: of names, or of paths where a slash is in it."""
     try:
-        return GitIgnoreSpec.from_lines([f"\\{pattern}" if pattern[0] in "!#" else pattern])
+        return spec_of([f"\\{pattern}" if pattern[0] in "!#" else pattern])
     except ValueError as error:
         raise ToolRefused(f"the pattern {display(pattern)}", f"is none for file names ({error})") from None
 

@@ -12,6 +12,7 @@ from fnmatch import translate
 
 from pathspec import GitIgnoreSpec
 
+from engine.checkpoints.patterns import parse_patterns
 from engine.host.files import TEMP_PREFIX
 
 _MISSED_DIRECTORIES = {
@@ -134,7 +135,7 @@ class DirectoryRules:
 
     def with_patterns(self, directory: str, content: bytes) -> "DirectoryRules":
         """Return these rules with a directory's ``.gitignore`` added; a pattern that cannot be read is left out."""
-        spec = _parse_patterns(content)
+        spec = parse_patterns(content)
         if not spec.patterns:
             return self
         return DirectoryRules(self.rules, (*self.specs, (len(directory) + 1 if directory else 0, spec)), self.closed)
@@ -167,19 +168,3 @@ class DirectoryRules:
             if verdict is not None:
                 return verdict
         return False
-
-
-def _parse_patterns(content: bytes) -> GitIgnoreSpec:
-    lines = content.decode("utf-8", "surrogateescape").splitlines()
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except ValueError:
-        return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
-
-
-def _is_pattern(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
