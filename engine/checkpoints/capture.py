@@ -24,7 +24,7 @@ from engine.checkpoints.feed import WorkspaceFeed
 from engine.checkpoints.found import Scan
 from engine.checkpoints.looking import Look
 from engine.checkpoints.manifest import MODES_PATH, decode_modes, git_mode
-from engine.checkpoints.mending import Proof, mend_contents, mend_modes, without
+from engine.checkpoints.mending import Proof, mend_contents, without
 from engine.checkpoints.reading import blob_oid
 from engine.checkpoints.scan import megabytes
 from engine.checkpoints.touched import EVERYTHING, Touched
@@ -241,7 +241,7 @@ def _add_path(pending: _Pending, path: str, old: Row | None, new: Row | None) ->
 def _find_known(store: Store, scan: Scan, pending: _Pending) -> frozenset[str]:
     """Return the contents that the store has something for which this capture did not write."""
     wanted = {oid for path in pending.blobs if (oid := scan.rows[path].entry.oid) is not None} - pending.packed
-    return find_known(store.git, wanted | {pending.modes_oid})
+    return find_known(store.git, wanted)
 
 
 def _write_objects(
@@ -254,7 +254,7 @@ def _write_objects(
             return _write_few(store, workspace, pending, files)
         _mend(store, workspace, scan, pending, known)
         new = {path: row for path, row in files.items() if row.entry.oid not in known}
-        return _write_many(store, workspace, pending, new, known, reader)
+        return _write_many(store, workspace, pending, new, reader)
     except (GitFailed, StoreDamaged):
         store.remembered(workspace).proved = False  # what it builds on may be to blame
         raise
@@ -274,13 +274,12 @@ def _write_many(
     workspace: Workspace,
     pending: _Pending,
     files: Mapping[str, Row],
-    known: frozenset[str],
     reader: BulkReader,
 ) -> tuple[str, str]:
     def commit(tree: str) -> str:
         return write_commit(store.git, tree, encode_message("capture", {}), int(time.time()))
 
-    others = [pending.modes] if MODES_PATH in pending.content.added and pending.modes_oid not in known else []
+    others = [pending.modes] if MODES_PATH in pending.content.added else []
     ref = base_ref(workspace.hash)
     content, pack = pending.content, reader.pack()
     return write_many(store.git, workspace.root, content, files, others, pack=pack, commit=commit, ref=ref)
@@ -288,8 +287,6 @@ def _write_many(
 
 def _mend(store: Store, workspace: Workspace, scan: Scan, pending: _Pending, known: frozenset[str]) -> None:
     """Prove what is not written because it is there already."""
-    if MODES_PATH in pending.content.added and pending.modes_oid in known:
-        mend_modes(store.git, pending.modes)
     doubtful = {oid: path for path in pending.blobs if (oid := scan.rows[path].entry.oid) in known}
     if doubtful:
         with Tree.open(workspace.root) as tree:

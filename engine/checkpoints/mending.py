@@ -141,19 +141,6 @@ def _write_content(git: Git, files: Tree, path: str, oid: str) -> bool:
     return True
 
 
-def mend_modes(git: Git, modes: bytes) -> None:
-    """Prove what git's trees cannot say of a capture, and write it anew if it is broken.
-
-    Raises:
-        GitFailed: git could not be asked.
-        StoreDamaged: the store does not give back what was just written.
-    """
-    broken = find_unsound(git, [blob_oid(modes)])
-    if broken:
-        write_anew(git, "blob", modes)
-        _require(git, broken)
-
-
 def _require(git: Git, oids: frozenset[str]) -> None:
     if not oids:
         return

@@ -13,7 +13,7 @@ from engine.host.git import Git
 from engine.host.paths import PathUnsafe
 from engine.model import EntryKind
 from engine.store.batch import ObjectBatch
-from engine.store.loose import object_id
+from engine.store.loose import object_id, write_loose
 from engine.store.names import write_name
 from engine.store.objects import CommitContent
 from engine.store.packing import PackWriter
@@ -101,26 +101,29 @@ def write_many(
         StorageFailed: nothing was named.
         OSError: nothing was named, or the name is not durable.
     """
-    for other in others:
-        pack.put("blob", other)
     _pack_files(pack, root, files)
     with open_reader(git) as reader:
-        tree = _pack_trees(pack, reader, content)
+        tree = _pack_trees(pack, reader, content, others)
     pack.install()
+    for other in others:  # a file each, as their directory: they are read often, which from a pack takes a process
+        write_loose(git.git_dir, "blob", other)
     oid = commit(tree)
     write_name(git.git_dir, ref, oid)
     return oid, tree
 
 
-def _pack_trees(pack: PackWriter, reader: ObjectReader, content: CommitContent) -> str:
+def _pack_trees(pack: PackWriter, reader: ObjectReader, content: CommitContent, others: Sequence[bytes]) -> str:
     """Pack the directories that the store does not hold, and those that it cannot give back; return the id of all."""
     trees: list[bytes] = []
     tree = _edit(content, partial(reader.read, kind="tree"), trees.append)
     by_oid = {object_id("tree", one): one for one in trees}
     known = find_known(reader.git, by_oid)
     sound = known - find_unsound(reader.git, known, reader) if known else known
+    named = [bytes.fromhex(object_id("blob", other)) for other in others]
     for oid, one in by_oid.items():
-        if oid not in sound:
+        if any(name in one for name in named):
+            write_loose(reader.git.git_dir, "tree", one)
+        elif oid not in sound:
             pack.put("tree", one)
     return tree
 

@@ -19,10 +19,10 @@ from tests.bench.speed.trees import FILE_BYTES, plain
 from tests.bench.speed.work import Work, ratios
 
 MOST_PROCESSES = {
-    Work.FIRST: 6,
+    Work.FIRST: 5,
     Work.TURN: 2,
     Work.NOTHING: 1,
-    Work.CHURN: 6,
+    Work.CHURN: 5,
     Work.LIST: 0,
     Work.DIFF: 2,
     Work.RESTORE: 3,
@@ -32,7 +32,7 @@ MOST_PROCESSES = {
 UNHEARD = 0 if sys.platform == "linux" else 2
 """More of them where the system tells of no changes, so that git compares stat data before and after a tool."""
 
-MOST_OF_PLAIN_GIT = {Work.FIRST: 0.75, Work.NOTHING: 1.0, Work.LIST: 0.3, Work.DIFF: 1.0}
+MOST_OF_PLAIN_GIT = {Work.FIRST: 0.6, Work.NOTHING: 1.0, Work.LIST: 0.3, Work.DIFF: 1.0}
 MOST_OF_USUAL = {Work.TURN: 0.3, Work.NOTHING: 0.3, Work.DIFF: 0.3, Work.RESTORE: 0.4}
 """Our time by a peer's, with room for what else a machine does."""
 
