@@ -40,6 +40,7 @@ MAY_CHANGE_FILES = {
     "engine.host.steps": "the single steps of engine.host.files",
     "engine.host.durable": "the store",
     "engine.host.locks": "lock files of the store",
+    "engine.host.unnamed": "files that no directory holds",
     "engine.backends.ssh": "a directory for the socket of a connection",
     "engine.backends.singularity": "notes in the home of whose an instance is",
     "engine.tools.outputs": "whole outputs of commands, in the home",
