@@ -45,6 +45,7 @@ def note_changes(
     unreached = out_of_reach(tooled.state, captured)
     if not changes and not unreached:
         return None, ()
+    store.touch(workspace)  # a tool may have made the directory anew
     ledger = store.ledger(workspace)
     stats = None
     lost: tuple[str, ...] = ()

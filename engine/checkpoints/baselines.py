@@ -35,7 +35,7 @@ def record_baseline(store: Store, workspace: Workspace, session: str, captured: 
     """
     name = session_ref(workspace.hash, session_hash(session))
     lost = _is_damaged(store, name) or store.ledger(workspace).knows_session(session)
-    store.touch(workspace)
+    store.touch(workspace, looked=False)
     if not lost:
         update_refs(store.git, set_to=[(name, captured.commit)])
         return

@@ -236,8 +236,11 @@ class Store:
         known.ledger = stamp, reading  # as one: a list takes no lock and may come between
         return reading.ledger
 
-    def touch(self, workspace: Workspace) -> None:
-        """Note that the workspace is in use: its directory, the parent's identity, and to the minute when."""
+    def touch(self, workspace: Workspace, *, looked: bool = True) -> None:
+        """Note that the workspace is in use: its directory, the parent's identity, and to the minute when.
+
+        ``looked`` is whether what stands there is taken for the workspace from now on, whichever directory it is.
+        """
         path = self.layout.project(workspace.hash)
         now = datetime.now(UTC).isoformat(timespec="minutes")
         try:
@@ -251,8 +254,22 @@ class Store:
             "last_touch": now,
             "parent": {"dev": parent.st_dev, "ino": parent.st_ino},
         }
+        root = os.stat(workspace.root).st_ino if looked else known.get("root")
+        if root is not None:
+            value["root"] = root
         if value != known:
             durable.write_json(path, value)
+
+    def known_directory(self, workspace: Workspace) -> int | None:
+        """Return the inode of the directory that was last taken for the workspace, ``None`` if it is not known.
+
+        The device is not kept: it changes from one start of the system to the next.
+        """
+        try:
+            known = (durable.read_json(self.layout.project(workspace.hash)) or {}).get("root")
+        except (ValueError, AttributeError):
+            return None
+        return known if isinstance(known, int) else None
 
     def knows(self, workspace_hash: str) -> bool:
         """Whether a workspace of this name has ever been captured."""

@@ -1,0 +1,98 @@
+"""Another directory where the workspace was, as of a disk that is not mounted: nothing is written into it unasked."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.errors import RestoreRefused
+from tests.engine.lab import Lab, remove, snapshot
+
+
+@pytest.fixture
+def replaced(lab: Lab) -> Lab:
+    """A workspace of which a turn changed files, and in whose place another directory stands."""
+    lab.edit("d/kept", "kept\n")
+    lab.edit("d/gone", "gone\n")
+    lab.run("rm d/gone; echo new > d/new")
+    lab.root.rename(lab.home / "elsewhere")
+    lab.root.mkdir()
+    lab.edit("other", "somebody's\n")
+    return lab
+
+
+ASKED: dict[str, Callable[[Lab], object]] = {
+    "undo of the turn": lambda lab: lab.undo_turn(lab.turn, lab.checkpoints()[0]),
+    "rollback": lambda lab: lab.rollback(),
+    "rollback of a file": lambda lab: lab.rollback(1, "d/gone"),
+    "preview": lambda lab: lab.plan(),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED.keys())
+def test_restore_into_another_directory_is_refused_however_often(replaced: Lab, ask: Callable[[Lab], object]) -> None:
+    before, checkpoints = snapshot(replaced.root), replaced.checkpoints()
+
+    for _again in range(2):
+        with pytest.raises(RestoreRefused, match="is a disk not mounted"):
+            ask(replaced)
+        replaced.engine.diff(replaced.workspace, checkpoints[0].id)  # which captures it
+        replaced.engine.begin_session(replaced.workspace, "the next one")
+
+    assert snapshot(replaced.root) == before
+    assert replaced.checkpoints() == checkpoints
+
+
+def test_everything_is_restored_into_it_when_that_is_asked_for(replaced: Lab) -> None:
+    report = replaced.rollback(1, everything=True)
+
+    assert report.complete
+    assert replaced.read("d/gone") == "gone\n"
+    replaced.undo_restore(report)
+    assert replaced.exists("other")
+
+
+def test_turn_can_be_undone_once_the_directory_is_back(replaced: Lab) -> None:
+    with pytest.raises(RestoreRefused):
+        replaced.rollback()
+    remove(replaced.root)
+    (replaced.home / "elsewhere").rename(replaced.root)
+
+    replaced.rollback()
+
+    assert replaced.read("d/gone") == "gone\n"
+    assert not replaced.exists("d/new")
+
+
+def test_turn_that_made_the_directory_anew_is_undone(lab: Lab) -> None:
+    lab.edit("a", "a\n")
+    lab.run(f"mv {lab.root} {lab.home}/away; mkdir {lab.root}; cd {lab.root}; echo b > b")
+
+    lab.undo_turn(lab.turn, lab.checkpoints()[0])
+
+    assert lab.read("a") == "a\n"
+    assert not lab.exists("b")
+
+
+def test_directory_with_something_left_of_it_is_the_workspace(replaced: Lab) -> None:
+    replaced.edit("d/kept", "copied\n")
+
+    replaced.rollback()
+
+    assert replaced.read("d/gone") == "gone\n"
+
+
+def test_directory_that_was_never_noted_is_the_workspace(replaced: Lab) -> None:
+    (project,) = (replaced.store / "projects").iterdir()
+    forget_directory(project)
+
+    replaced.rollback()
+
+    assert replaced.read("d/gone") == "gone\n"
+
+
+def forget_directory(project: Path) -> None:
+    value = json.loads(project.read_text())
+    del value["root"]
+    project.write_text(json.dumps(value))
