@@ -146,7 +146,8 @@ class Tree:
     def write_file(self, path: str, chunks: Iterable[bytes], mode: int, *, expected: Expected = ANY) -> Signature:
         """Put a regular file with this content and these permission bits at a path, or leave it as it is.
 
-        The parents must exist. The owner of a file that is replaced is kept where the system allows it.
+        The parents must exist. Owner and extended attributes of a file that is replaced are kept where the system
+        allows it.
         """
         with find_place(self._descriptor, path) as place:
             self._check(place, expected)
@@ -276,6 +277,7 @@ class Tree:
             steps.write_all(descriptor, chunk)
         self._fault("chmod", place.path)
         steps.keep_owner(place, descriptor)
+        steps.keep_attributes(place, descriptor)
         os.fchmod(descriptor, mode)  # last: writing and chown both clear the setuid bit
         self._fault("sync", place.path)
         steps.sync(descriptor)

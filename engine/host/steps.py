@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from engine.host.places import LIST, Place, open_no_link, opened
+from engine.host.paths import PathUnsafe
+from engine.host.places import LIST, Place, open_no_link, open_regular, opened
 from engine.host.signatures import ContentChanged, Signature
 
 TEMP_PREFIX: Final = ".takeback-tmp-"
 """How the names of temporary files begin; whoever walks a workspace passes over them."""
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CAPABILITIES = "security.capability"
 # What file systems say that have no hard links, and what they say that cannot sync a directory.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
@@ -110,6 +112,19 @@ def keep_owner(place: Place, descriptor: int) -> None:
     if (before.st_uid, before.st_gid) != (made.st_uid, made.st_gid):
         with suppress(PermissionError):  # only root may give a file away
             os.fchown(descriptor, before.st_uid, before.st_gid)
+
+
+def keep_attributes(place: Place, descriptor: int) -> None:
+    """Give a new file the extended attributes of the file it will replace, access lists among them, where it may.
+
+    A file's capabilities are left out: they were given to another content, and writing to a file takes them away.
+    """
+    if not hasattr(os, "listxattr"):
+        return
+    with suppress(OSError, PathUnsafe), os.fdopen(open_regular(place), "rb") as before:
+        for name in set(os.listxattr(before.fileno())) - {_CAPABILITIES}:
+            with suppress(OSError):  # some are the system's own to set
+                os.setxattr(descriptor, name, os.getxattr(before.fileno(), name))
 
 
 def change_mode(place: Place, mode: int, found: Signature) -> Signature:

@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -267,6 +268,21 @@ def test_a_symlink_is_replaced_never_followed(tree: Tree, root: Path, tmp_path: 
 
     assert outside.read_bytes() == b"old"
     assert not (root / "link").is_symlink()
+
+
+def test_the_attributes_and_access_list_of_a_replaced_file_are_kept(tree: Tree, root: Path) -> None:
+    nobody, unnamed = 65534, 2**32 - 1
+    entries = [(1, 6, unnamed), (2, 4, nobody), (4, 4, unnamed), (16, 4, unnamed), (32, 0, unnamed)]
+    access = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    (root / "file").write_bytes(b"old")
+    os.setxattr(root / "file", "user.tag", b"mine")
+    os.setxattr(root / "file", "system.posix_acl_access", access)
+
+    tree.write_file("file", [b"new"], 0o640)
+
+    assert os.getxattr(root / "file", "user.tag") == b"mine"
+    assert os.getxattr(root / "file", "system.posix_acl_access") == access
+    assert stat.S_IMODE((root / "file").stat().st_mode) == 0o640
 
 
 def test_the_owner_of_a_replaced_file_is_kept(tree: Tree, root: Path) -> None:
