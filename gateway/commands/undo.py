@@ -12,7 +12,7 @@ from gateway.commands.base import BadUsage, Command, CommandContext, Declined, I
 from gateway.commands.failures import container_reason
 from gateway.commands.preconditions import guarded_workspace
 from gateway.commands.restoring import Move, move_conversation, restore
-from gateway.render import SHORT_ID, Reply, one_line, say
+from gateway.render import SHORT_ID, Reply, name, one_line, say
 from gateway.reports import conversation_said, everything_command, restored_reply
 from gateway.state.restores import RestoreKind
 from gateway.state.turns import Turn, TurnState, turn_ref
@@ -21,6 +21,10 @@ _TURN = re.compile(r"\s*#(\d{1,18})\s*")
 _QUOTED_CHARACTERS = 60
 _NO_CHECKPOINT = "it has no checkpoint, and its files are as they are"
 _PRUNED = "its checkpoint was dropped since (there is a limit on how many are kept), so its files are as they are"
+_ELSEWHERE = (
+    "its checkpoint is one of {old}, and the workspace is {new} now, so its files are as they are. Once the directory "
+    "itself stands at {old} again (a symbolic link is not enough), /redo and then /undo take its files back too"
+)
 _NOT_KEPT = (
     "Nothing was done: the message of the last turn held what looks like a key, which is not kept, so it cannot be run "
     "again. /undo takes the turn back; then send the message anew."
@@ -106,7 +110,10 @@ async def take_back(context: CommandContext, turn_id: int | None, *, retry: bool
     try:
         return await _files_too(context, workspace, turn, move, checkpoint_id)
     except UnknownCheckpoint:
-        return await _conversation_only(context, turn, move, _PRUNED)
+        why = (
+            _PRUNED if turn.root == workspace.root else _ELSEWHERE.format(old=name(turn.root), new=name(workspace.root))
+        )
+        return await _conversation_only(context, turn, move, why)
 
 
 async def _find_checkpoint(context: CommandContext, turn: Turn) -> str | None:

@@ -371,3 +371,30 @@ async def test_undo_and_redo_outlive_a_restart(home: Path, app: Path) -> None:
 
         assert (app / "app.py").read_bytes() == b"2\n"
         assert await gateway.chat().head() == head
+
+
+async def test_undo_names_the_directory_of_a_checkpoint_when_the_workspace_has_moved(chat: Chat, app: Path) -> None:
+    await chat.say("/write app.py\nagent\n")
+    moved = moved_with_link(app)
+
+    said = await chat.say("/undo")
+
+    assert f"Only the conversation moved: its checkpoint is one of {app}, and the workspace is {moved} now" in said.text
+    assert (moved / "app.py").read_text() == "agent\n"
+    move_back(moved, app)
+    await chat.say("/redo")
+    await chat.say("/undo")
+    assert (app / "app.py").read_text() == "one\ntwo\n"
+
+
+def moved_with_link(directory: Path) -> Path:
+    """Move a directory elsewhere and leave a symbolic link to it."""
+    moved = directory.with_name("moved")
+    directory.rename(moved)
+    directory.symlink_to(moved)
+    return moved
+
+
+def move_back(moved: Path, directory: Path) -> None:
+    directory.unlink()
+    moved.rename(directory)
