@@ -20,9 +20,10 @@ def compare_rows(before: Rows, after: Rows, gaps: Iterable[Gap], differing: Iter
     changes = []
     for path in sorted(differing):
         old, new = before.get(path), after.get(path)
-        if covers(unknown, path):
-            continue
         old_entry, new_entry = old.entry if old else None, new.entry if new else None
+        both_directories = _is_directory(old_entry) and _is_directory(new_entry)  # the mode of one is always known
+        if covers(unknown, path) and not both_directories:
+            continue
         if old_entry == new_entry or EntryKind.REPOSITORY in (_kind(old), _kind(new)):
             continue
         changes.append(Change(path, old_entry, new_entry))

@@ -308,12 +308,12 @@ class Scanner:
         except FileNotFoundError:
             return
         except OSError as error:
-            self._unreadable_directory(path, error)
+            self._unreadable_directory(path, status, error)
             return
         try:
             self._open_subdirectory(descriptor, path, stat.S_IMODE(status.st_mode), inside, depth)
         except OSError as error:
-            self._unreadable_directory(path, error)
+            self._unreadable_directory(path, status, error)
         finally:
             os.close(descriptor)
 
@@ -329,8 +329,8 @@ class Scanner:
             self._put_directory(path, mode)
             self._directory(descriptor, path, listing, rules, depth + 1)
 
-    def _unreadable_directory(self, path: str, error: OSError) -> None:
-        self._keep_below(path)
+    def _unreadable_directory(self, path: str, status: os.stat_result, error: OSError) -> None:
+        self._keep_below(path, stat.S_IMODE(status.st_mode))
         self._gap(path, GapReason.UNREADABLE, error.strerror or "")
 
     def _file(self, path: str, name: str, status: os.stat_result) -> None:
@@ -376,10 +376,12 @@ class Scanner:
             self._draft.put(path, Row(row.entry, trusted=False, older=True))
         self._gaps[path] = Gap(path, reason, detail, older)
 
-    def _keep_below(self, path: str) -> None:
-        """Keep what was captured below a directory that cannot be read now."""
+    def _keep_below(self, path: str, mode: int) -> None:
+        """Keep what was captured below a directory that cannot be read now; its mode is known without reading it."""
         known = self._before.get(path)
-        if known is not None:
+        if known is not None and known.entry.kind is EntryKind.DIRECTORY:
+            self._put_directory(path, mode)
+        elif known is not None:
             self._draft.put(path, known)
         for below in self._before.iter_below(path):
             row = self._before[below]

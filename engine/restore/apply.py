@@ -2,7 +2,8 @@
 
 Before each step the path is looked at again: what already is as the checkpoint holds it is done, what is no longer as
 the plan saw it is left alone and reported. Deletions come first, deepest first; then what has to be made, from the
-top; the permission bits of directories last, so that a read-only one does not stand in the way of its own content.
+top; the permission bits of directories last, and those are open until then, so that a read-only one does not stand in
+the way of its own content.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,7 @@ def apply_items(tree: Tree, reader: ObjectReader, items: Iterable[JournalItem]) 
     """Bring every path to what its item's target says; never raises for a single path."""
     outcome = Outcome()
     effective = [item for item in items if item.action in EFFECTIVE]
+    opened = _open_directories(tree, effective)
     for item in sorted((i for i in effective if i.action == Action.DELETE), key=lambda i: i.path, reverse=True):
         _attempt(tree, item, outcome, partial(_delete, tree, item))
     made = sorted((i for i in effective if i.action != Action.DELETE), key=lambda i: i.path)
@@ -43,7 +45,38 @@ def apply_items(tree: Tree, reader: ObjectReader, items: Iterable[JournalItem]) 
     finished = [i for i in outcome.done if i.target is not None and i.target.kind is EntryKind.DIRECTORY]
     for item in reversed(finished):
         _finish_directory(tree, item, outcome)
+    _shut_again(tree, opened, outcome)
     return outcome
+
+
+def _open_directories(tree: Tree, items: Iterable[JournalItem]) -> list[JournalItem]:
+    """Open the directories of a plan that their owner may not write in, from the top, as long as it is under way."""
+    opened = []
+    for item in sorted(items, key=lambda i: i.path):
+        with suppress(*_FAILURES):
+            signature = tree.signature(item.path)
+            if signature is not None and signature.is_directory and _is_shut(item, signature.mode):
+                tree.change_mode(item.path, signature.mode | _OPEN_DIRECTORY_BITS, expected=signature)
+                opened.append(item)
+    return opened
+
+
+def _is_shut(item: JournalItem, mode: int) -> bool:
+    """Whether a directory is as shut as the plan saw it; also of what a crash left open, so that it is shut again."""
+    if item.now is None or item.now.kind is not EntryKind.DIRECTORY:
+        return False
+    shut = item.now.mode
+    return shut & _OPEN_DIRECTORY_BITS != _OPEN_DIRECTORY_BITS and mode in (shut, shut | _OPEN_DIRECTORY_BITS)
+
+
+def _shut_again(tree: Tree, opened: Iterable[JournalItem], outcome: Outcome) -> None:
+    """Give those their modes back that stay although they were to go."""
+    done = {item.path for item in outcome.done}
+    for item in reversed([i for i in opened if i.path not in done]):
+        with suppress(*_FAILURES):
+            signature = tree.signature(item.path)
+            if signature is not None and signature.is_directory and item.now is not None:
+                tree.change_mode(item.path, item.now.mode, expected=signature)
 
 
 def _attempt(tree: Tree, item: JournalItem, outcome: Outcome, step: Callable[[], bool]) -> None:

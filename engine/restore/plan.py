@@ -11,9 +11,11 @@ from engine.checkpoints.manifest import covers, iter_parents
 from engine.checkpoints.reading import blob_oid
 from engine.checkpoints.unreached import LOST
 from engine.host.paths import display
-from engine.model import EFFECTIVE, Action, Entry, EntryKind, Gap, PlanItem
+from engine.model import EFFECTIVE, Action, Entry, EntryKind, Gap, GapReason, PlanItem
 from engine.store.ledger import Ledger, LedgerEntry
 
+# Once the mode of a directory is restored it can be read, and what is in it restored, too.
+_SHUT = "what is in it could not be read until now; restore it again with --all for that"
 _MOVE_AWAY = "; move it away first, then restore it again"
 _LOST = "the store has lost what it held then"
 _EMPTY = blob_oid(b"")
@@ -149,6 +151,19 @@ class _GapLookup:
             return f"{self._facts.uncaptured[path]} before it was changed; name it to restore it"
         return None
 
+    def is_known_mode(self, difference: Difference) -> bool:
+        """Whether the mode of a directory is to change that could not be read, which it is known without."""
+        path = difference.path
+        return (
+            _kind(difference.target) is _kind(difference.now) is EntryKind.DIRECTORY
+            and any(_is_unreadable(gaps.get(path)) for gaps in (self._now, self._target))
+            and not any(covers(paths, path.rpartition("/")[0]) for paths in (self._now_paths, self._target_paths))
+        )
+
+    def is_shut(self, path: str) -> bool:
+        """Whether what stands at a path now could not be read."""
+        return _is_unreadable(self._now.get(path))
+
     def now_at(self, path: str) -> str | None:
         """Return why what stands at a path now is not captured, ``None`` if it is."""
         if covers(self._now_paths, path):
@@ -202,6 +217,10 @@ class _GapLookup:
         return f"{why}{_MOVE_AWAY}" if in_the_way else why
 
 
+def _is_unreadable(gap: Gap | None) -> bool:
+    return gap is not None and gap.reason is GapReason.UNREADABLE
+
+
 def _nearest(gaps: Mapping[str, Gap], path: str) -> Gap:
     while path not in gaps:
         path = path.rpartition("/")[0]
@@ -210,18 +229,19 @@ def _nearest(gaps: Mapping[str, Gap], path: str) -> Gap:
 
 def _item(difference: Difference, facts: Facts, gaps: _GapLookup) -> PlanItem:
     path, target, now = difference.path, difference.target, difference.now
-    uncaptured = gaps.why(difference)
+    uncaptured = None if gaps.is_known_mode(difference) else gaps.why(difference)
     if uncaptured is not None or EntryKind.REPOSITORY in (_kind(target), _kind(now)):
         return PlanItem(path, Action.NOT_CAPTURED, now, target, uncaptured or "nested git repository")
     action = Action.DELETE if target is None else Action.RESTORE
+    why = _SHUT if gaps.is_shut(path) else ""
     if facts.everything or (now is None and path in facts.named):  # where nothing stands nothing is overwritten
-        return PlanItem(path, action, now, target)
+        return PlanItem(path, action, now, target, why)
     entry = facts.entries.get(path)
     if not is_ours(entry, now, facts.sequence):
         return PlanItem(path, Action.KEEP_HAND_EDIT, now, target, "changed by hand")
     if path in facts.shared:
         return facts.shared[path]
-    return PlanItem(path, action, now, target)
+    return PlanItem(path, action, now, target, why)
 
 
 def is_ours(entry: LedgerEntry | None, now: Entry | None, sequence: int) -> bool:

@@ -542,3 +542,27 @@ def test_directory_is_made_writable_until_its_content_is_in_it(bench: Bench) -> 
     assert done(outcome) == ["d", "d/f"]
     assert seen == [0o2755]
     assert bench.state("d") == ("directory", 0o2055)
+
+
+def test_read_only_directory_is_open_while_what_is_in_it_changes(bench: Bench) -> None:
+    shut = bench.put("d", directory(0o555))
+    one = bench.put("d/one", file(ONE), ONE)
+    bench.root.joinpath("d").chmod(0o555)
+
+    outcome = bench.apply(deleted("d/one", one), restored("d", shut, directory(0o755)))
+
+    assert bench.steps.index(("chmod", "d")) < bench.steps.index(("unlink", "d/one"))
+    assert not outcome.failed
+    assert bench.state("d") == ("directory", 0o755)
+
+
+@pytest.mark.parametrize("left_open", [False, True], ids=["as it was planned", "as a crash left it"])
+def test_read_only_directory_that_stays_is_read_only_again(bench: Bench, *, left_open: bool) -> None:
+    shut = directory(0o555)
+    bench.put("d", directory())
+    bench.put("d/stays", file(ONE), ONE)
+    bench.root.joinpath("d").chmod(0o755 if left_open else shut.mode)
+
+    bench.apply(deleted("d", shut))
+
+    assert bench.state("d") == ("directory", 0o555)

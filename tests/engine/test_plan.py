@@ -12,6 +12,7 @@ from engine.store.ledger import Ledger, LedgerEntry, WriteRecord
 OLD = Entry(EntryKind.FILE, 0o644, "1" * 40)
 NEW = Entry(EntryKind.FILE, 0o644, "2" * 40)
 FOLDER = Entry(EntryKind.DIRECTORY, 0o755, None)
+SHUT = Entry(EntryKind.DIRECTORY, 0, None)
 NESTED = Entry(EntryKind.REPOSITORY, 0, "3" * 40)
 SEQUENCE = 5
 NOTHING = Facts(
@@ -549,3 +550,27 @@ def test_hand_edits_go_too_where_asked_for_or_where_no_tool_ever_wrote(
         ledger.add(record)
 
     assert is_full(ledger, everything=everything) is full
+
+
+@pytest.mark.parametrize("side", ["now", "in the checkpoint"])
+def test_mode_of_a_directory_that_cannot_be_read_is_restored_and_what_is_in_it_is_not(side: str) -> None:
+    differences: dict[str, Sides] = {"d": (FOLDER, SHUT), "d/f": (OLD, NEW)}
+    gaps = [Gap("d", GapReason.UNREADABLE, "Permission denied")]
+    facts = by_agent(differences)
+    facts = replace(facts, now_gaps=gaps) if side == "now" else replace(facts, target_gaps=gaps)
+
+    decided = decide(differences, facts)
+
+    assert decided["d"][0] is Action.RESTORE
+    assert ("restore it again with --all" in decided["d"][1]) == (side == "now")
+    assert decided["d/f"] == (
+        Action.NOT_CAPTURED,
+        "now unreadable" if side == "now" else "unreadable in the checkpoint",
+    )
+
+
+def test_mode_of_a_directory_below_one_that_cannot_be_read_is_left() -> None:
+    differences: dict[str, Sides] = {"d/e": (FOLDER, SHUT)}
+    gaps = [Gap("d", GapReason.UNREADABLE), Gap("d/e", GapReason.UNREADABLE)]
+
+    assert decide(differences, replace(by_agent(differences), now_gaps=gaps))["d/e"][0] is Action.NOT_CAPTURED

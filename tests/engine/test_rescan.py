@@ -204,12 +204,12 @@ def test_unreadable_directory_keeps_what_was_captured_and_comes_back(place: Fiel
     with _unprivileged(place.root):
         (place.root / "src").chmod(0)
         reasons = [gap.reason for gap in place.again("src").gaps]
-        kept = place.seen.rows["src/deep/er/three.py"]
+        kept, mode = place.seen.rows["src/deep/er/three.py"], place.seen.rows["src"].entry.mode
         (place.root / "src").chmod(0o755)
         found = place.again()
 
     assert reasons == [GapReason.UNREADABLE]
-    assert kept.older
+    assert (kept.older, mode) == (True, 0)
     assert found.gaps == ()
     assert not found.rows["src/deep/er/three.py"].older
 

@@ -187,11 +187,11 @@ def read_only_directory(base: Path) -> None:
     lab = Lab(base)
     for path in ("shut/a", "open/a", "shut/gone"):
         lab.edit(path, "one\n")
+    (lab.root / "shut").chmod(0o555)  # which does not keep root from writing
     before = picture(lab)
     lab.run("echo two > shut/a; echo two > open/a; rm shut/gone; echo new > shut/new")
     target = lab.checkpoints()[0].id
     become_nobody(lab)
-    (lab.root / "shut").chmod(0o555)
     lab.engine = lab.open_engine()
 
     report = restore(lab, target)
@@ -202,6 +202,44 @@ def read_only_directory(base: Path) -> None:
     require((lab.read("shut/a"), lab.read("open/a")) == ("two\n", "one\n"), "half done")
     (lab.root / "shut").chmod(0o755)
     require(restore(lab, target).complete and picture(lab) == before, "not when it may be written again")
+
+
+def shut_directories(base: Path) -> None:
+    """What a turn made unreadable or read-only is opened by its undo, and comes back with what was removed in it."""
+    lab = Lab(base)
+    for path in ("one/a", "two/a", "two/b", "three/a", "three/b"):
+        lab.edit(path, "kept\n")
+    become_nobody(lab)
+    lab.engine = lab.open_engine()
+    before = picture(lab)
+
+    lab.run("chmod 000 one")
+    made = picture(lab)
+    report = undo(lab)
+    require([note.path for note in report.restored] == ["one"] and picture(lab) == before, report)
+    require(lab.undo_restore(report).complete and picture(lab) == made, "not done again")
+    require(undo(lab).complete and picture(lab) == before, "not undone again")
+
+    lab.run("rm two/a; chmod 555 two; mkdir new; echo x > new/x; chmod 555 new")
+    made = picture(lab)
+    report = undo(lab)
+    require(report.complete and picture(lab) == before, report)
+    require(lab.undo_restore(report).complete and picture(lab) == made, "not done again")
+    require(undo(lab).complete and picture(lab) == before, "not undone again")
+
+    result = lab.run("rm three/a; echo agent > three/b; chmod 300 three")
+    require(any("three (Permission denied; 2 files in it captured until now)" in note for note in result.notes), result)
+    report = undo(lab)
+    said = [note.why for note in report.restored]
+    require(len(said) == 1 and "restore it again with --all" in said[0], report)
+    require(lab.rollback(2, "three", everything=True).complete, lab.checkpoints())
+    require(lab.read("three/a") == lab.read("three/b") == "kept\n", "not all of it")
+
+
+def undo(lab: Lab) -> RestoreReport:
+    """Take back the last turn."""
+    checkpoint = next(c for c in lab.checkpoints() if c.turn is not None and c.turn.turn == str(lab.turn))
+    return lab.undo_turn(lab.turn, checkpoint)
 
 
 def attempt(work: Callable[[], object]) -> str | None:
@@ -215,7 +253,14 @@ def attempt(work: Callable[[], object]) -> str | None:
 
 SCENES = {
     scene.__name__: scene
-    for scene in (full_workspace, full_store, full_while_the_tool_runs, read_only_store, read_only_directory)
+    for scene in (
+        full_workspace,
+        full_store,
+        full_while_the_tool_runs,
+        read_only_store,
+        read_only_directory,
+        shut_directories,
+    )
 }
 
 if __name__ == "__main__":
