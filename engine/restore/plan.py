@@ -39,7 +39,8 @@ class Facts:
     after the checkpoint, ``standing`` all that is captured now. ``shared`` says what to do where not everything that
     changed since is to go, also at paths that are as the checkpoint holds them. ``uncaptured`` says where tools changed
     what no capture holds, and why none does; ``named`` are paths that a person named exactly, ``lost`` those whose
-    content in the checkpoint the store cannot give back.
+    content in the checkpoint the store cannot give back. At and below ``unreached`` tools put what was captured out of
+    the reach of captures, so that nobody knows who took away what is gone there.
     """
 
     sequence: int
@@ -57,6 +58,7 @@ class Facts:
     uncaptured: Mapping[str, str]
     named: frozenset[str]
     lost: frozenset[str] = frozenset()
+    unreached: frozenset[str] = frozenset()
 
 
 def classify(differences: Iterable[Difference], facts: Facts) -> tuple[PlanItem, ...]:
@@ -234,7 +236,9 @@ def _item(difference: Difference, facts: Facts, gaps: _GapLookup) -> PlanItem:
         return PlanItem(path, Action.NOT_CAPTURED, now, target, uncaptured or "nested git repository")
     action = Action.DELETE if target is None else Action.RESTORE
     why = _SHUT if gaps.is_shut(path) else ""
-    if facts.everything or (now is None and path in facts.named):  # where nothing stands nothing is overwritten
+    # Where nothing stands nothing is overwritten.
+    wanted = now is None and (path in facts.named or covers(facts.unreached, path))
+    if facts.everything or wanted:
         return PlanItem(path, action, now, target, why)
     entry = facts.entries.get(path)
     if not is_ours(entry, now, facts.sequence):

@@ -224,6 +224,7 @@ class Restores:
             ledger.uncaptured_after(target.ledger_number),
             selection.named if selection is not None else frozenset(),
             find_lost(reader, wanted, thorough=thorough),
+            ledger.unreached_after(target.ledger_number),
         )
         return classify(differences, facts), judged.known
 

@@ -150,6 +150,11 @@ class Ledger:
         writes = (record for record in self._after(number) if isinstance(record, WriteRecord))
         return {path: why for write in writes for path, why in write.uncaptured.items()}
 
+    def unreached_after(self, number: int) -> frozenset[str]:
+        """Return where tools, after a record, put what was captured out of the reach of captures."""
+        writes = (record for record in self._after(number) if isinstance(record, WriteRecord))
+        return frozenset(path for write in writes for path in write.unreached)
+
     def put_after(self, number: int) -> dict[str, Entry | None]:
         """Return what tools and restores put where after a record."""
         put: dict[str, Entry | None] = {}

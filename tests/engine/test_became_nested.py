@@ -47,7 +47,7 @@ def test_once_the_repository_is_gone_all_that_was_captured_comes_back(held: Lab)
     held.run("git init -q d && rm d/f1 && echo AG > d/f2")
     remove(held.root / "d/.git")
 
-    assert actions(undo(held)) == {"d/f1": Action.KEEP_HAND_EDIT, "d/f2": Action.KEEP_HAND_EDIT}
+    assert actions(undo(held)) == {"d/f1": Action.RESTORE, "d/f2": Action.KEEP_HAND_EDIT}
     held.rollback(1, "d", everything=True)
 
     assert [held.read(f"d/{name}") for name in ("f1", "f2", "f3")] == ["f1\n", "f2\n", "f3\n"]
@@ -77,7 +77,7 @@ def test_what_was_moved_away_is_there_after_a_redo_and_goes_once_its_origin_is_b
     assert snapshot(held.root) == before
 
     remove(held.root / "d/.git")
-    held.engine.apply_restore(undo(held, everything=True))
+    held.engine.apply_restore(undo(held))
     assert [held.read(f"d/{name}") for name in ("f1", "f2", "f3")] == ["f1\n", "f2\n", "f3\n"]
     assert not held.exists("e")
 
@@ -110,11 +110,10 @@ def test_turn_that_only_writes_into_a_nested_repository_puts_nothing_out_of_reac
     assert lab.engine.turn_diff(lab.workspace, str(lab.turn)) is None
 
 
-def undo(lab: Lab, *, everything: bool = False) -> RestorePlan:
+def undo(lab: Lab) -> RestorePlan:
     """Plan to take back the last turn."""
     checkpoint = next(c for c in lab.checkpoints() if c.turn is not None and c.turn.turn == str(lab.turn))
-    turns = () if everything else (str(lab.turn),)
-    return lab.engine.plan_restore(lab.workspace, checkpoint.id, turns=turns, everything=everything)
+    return lab.engine.plan_restore(lab.workspace, checkpoint.id, turns=[str(lab.turn)])
 
 
 def redo(lab: Lab, safety: Checkpoint) -> RestorePlan:
