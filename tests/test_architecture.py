@@ -59,13 +59,13 @@ MAY_CHANGE_FILES = {
     "adapters.console.terminal": "the history of what was typed",
     "adapters.console.attachments": "files that a reply carries, in a directory of their own",
 }
-# GitPython looks for git when it is imported, unless a variable keeps it from it; afterwards all is as it was.
+# GitPython starts a git when it is imported, unless variables keep it from it; afterwards all is as it was.
 MAY_TOUCH_THE_ENVIRONMENT = {
     "engine.host.git": [
-        "os.environ.get(_REFRESH)",
-        'os.environ[_REFRESH] = "quiet"',
-        "del os.environ[_REFRESH]",
-        "os.environ[_REFRESH] = before",
+        "os.environ.get(name)",
+        "os.environ.update(_LOADS_WITH)",
+        "del os.environ[name]",
+        "os.environ[name] = value",
     ]
 }
 LONGEST_MODULE = 400

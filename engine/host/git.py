@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MINIMUM_VERSION = (2, 30)
 _VERSION_TIMEOUT_S = 10.0
 
-_REFRESH = "GIT_PYTHON_REFRESH"
+_LOADS_WITH = {"GIT_PYTHON_REFRESH": "quiet", "GIT_PYTHON_GIT_EXECUTABLE": os.devnull}
 _LOADING = threading.Lock()
 
 Before = Callable[[Sequence[str]], None]
@@ -351,17 +351,21 @@ def _start(command: Sequence[str], keep_open: Sequence[int], name: str) -> "subp
 
 @cache
 def _load_gitpython() -> "type[GitCommand]":
-    """Import GitPython, which looks for git meanwhile and must not fail there: which git is used is decided here."""
+    """Import GitPython, which starts git meanwhile, with all that is in the environment: here it starts nothing.
+
+    Which git is used is decided here, and neither a variable nor a configuration that git cannot read has a say in it.
+    """
     with _LOADING:
-        before = os.environ.get(_REFRESH)
-        os.environ[_REFRESH] = "quiet"
+        before = {name: os.environ.get(name) for name in _LOADS_WITH}
+        os.environ.update(_LOADS_WITH)
         try:
             from git.cmd import Git as GitCommand
         except ImportError as error:
             raise GitUnavailable(f"GitPython cannot be loaded ({error})") from error
         finally:
-            if before is None:
-                del os.environ[_REFRESH]
-            else:
-                os.environ[_REFRESH] = before
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
     return GitCommand

@@ -113,6 +113,23 @@ def test_git_variables_that_point_elsewhere_are_ignored(scene: Scene) -> None:
     assert any("/checkpoints/" in name for name in refs(scene.home))
 
 
+def test_neither_an_unreadable_configuration_nor_a_named_git_has_a_say(scene: Scene) -> None:
+    scene.edit("a.py", "one\n")
+    (scene.user_home / ".gitconfig").write_text("[broken\n")
+    named = scene.base / "git"
+    named.write_text(f"#!/bin/sh\ntouch {scene.base}/marker\n")
+    named.chmod(0o755)
+    program = scene.start(GIT_PYTHON_GIT_EXECUTABLE=str(named))
+
+    written = program.ask("/write a.py\ntwo\n")
+    restored = program.ask("/rollback 1")
+
+    assert "⚠" not in written.text
+    assert restored.text.startswith("✅")
+    assert scene.read("a.py") == "one\n"
+    assert not (scene.base / "marker").exists()
+
+
 @pytest.mark.parametrize("kind", ["linked worktree", "submodule", "no git at all"])
 def test_every_kind_of_workspace_is_taken_back_whole(scene: Scene, kind: str) -> None:
     scene.edit("a.py", "one\n")
