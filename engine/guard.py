@@ -26,7 +26,9 @@ from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
 from engine.checkpoints.source import is_secret_name
 from engine.checkpoints.unreached import (
+    gone_since,
     lost_note,
+    moved_in,
     new_gaps,
     out_of_reach,
     uncaptured_before,
@@ -68,7 +70,7 @@ class Before:
 
     ``gaps`` are to be said too, unless what is missing there turns out to have gone with the tool, which says more.
     ``number`` is the ledger's last record then, ``running`` where the tool is noted to be under way. ``anew`` says that
-    the tool may change anything, so that everything is looked at.
+    the tool may change anything, so that everything is looked at. ``began_ns`` is when the tool could begin.
     """
 
     captured: Captured | None
@@ -80,6 +82,7 @@ class Before:
     running: str = ""
     anew: bool = False
     gaps: tuple[Gap, ...] = ()
+    began_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,8 @@ class Guard:
         )
         running = write_running(self._store.layout, workspace, note)
         number = self._store.ledger(workspace).number
-        return Before(captured, found, reason, notes, number=number, running=running, anew=anew, gaps=gaps)
+        began_ns = time.time_ns()
+        return Before(captured, found, reason, notes, 0.0, number, running, anew, gaps, began_ns)
 
     def _catch_up(self, workspace: Workspace, captured: Captured, named: Sequence[str]) -> Captured:
         """Capture again what a person saved while the workspace was being looked at: the tool may take it away."""
@@ -243,7 +247,8 @@ class Guard:
         notes += gap_notes(gap for gap in gaps if gap.path not in missed)
         notes += gap_notes(new_gaps(state, captured))
         notes += gap_notes(gone)
-        uncaptured = uncaptured_before(state, changes)
+        uncaptured = gone_since(gone) | uncaptured_before(state, changes)
+        uncaptured |= moved_in(gone, captured, changes, before.began_ns)
         stats, lost = note_changes(
             self._store, workspace, call.turn, found, Tooled(changes, state, captured, uncaptured)
         )

@@ -43,7 +43,7 @@ def note_changes(
     """
     changes, captured = tooled.changes, tooled.captured
     unreached = out_of_reach(tooled.state, captured)
-    if not changes and not unreached:
+    if not (changes or unreached or tooled.uncaptured):
         return None, ()
     store.touch(workspace)  # a tool may have made the directory anew
     ledger = store.ledger(workspace)

@@ -15,8 +15,15 @@ from engine.store.soundness import find_unsound
 LOST = "lost by the store"
 """Why no capture holds what stood somewhere, although one did."""
 
+MOVED = "moved here from what no checkpoint holds"
+"""Why a file may be the only copy of what stood elsewhere before."""
+
+TAKEN_AWAY = "; taken away"
+"""What follows the reason why no capture holds something, where a tool removed or moved it."""
+
 _NAMES_SHOWN = 3
 _GONE = "and gone now"
+_SLACK_NS = 20_000_000  # how far the time of a file may lie behind the clock
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 
 
@@ -49,6 +56,29 @@ def vanished(workspace: Workspace, before: Captured, after: Captured) -> tuple[G
         for path, reason in sorted(reasons.items())
         if path not in after.rows and not os.path.lexists(os.path.join(workspace.root, path))
     )
+
+
+def gone_since(gone: Iterable[Gap]) -> dict[str, str]:
+    """Return what went that no capture holds, and why none does."""
+    return {gap.path: f"{gap.reason.value}{TAKEN_AWAY}" for gap in gone}
+
+
+def moved_in(gone: Sequence[Gap], after: Captured, changes: Iterable[Change], began_ns: int) -> dict[str, str]:
+    """Return the files that are new where they are and older than the tool, where something went that no capture holds.
+
+    They stood under another name before, and may be all that is left of it; what a capture held there is left out.
+    """
+    changes = list(changes)
+    held = {change.before.oid for change in changes if change.before is not None}
+    rows = {change.path: after.rows.get(change.path) for change in changes if change.before is None} if gone else {}
+    return {
+        path: MOVED
+        for path, row in rows.items()
+        if row is not None
+        and row.entry.kind in _CONTENT_KINDS
+        and row.entry.oid not in held
+        and row.mtime_ns < began_ns - _SLACK_NS
+    }
 
 
 def out_of_reach(before: Captured, after: Captured) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from engine.checkpoints.manifest import covers, iter_parents
 from engine.checkpoints.reading import blob_oid
-from engine.checkpoints.unreached import LOST
+from engine.checkpoints.unreached import LOST, MOVED, TAKEN_AWAY
 from engine.host.paths import display
 from engine.model import EFFECTIVE, Action, Entry, EntryKind, Gap, GapReason, PlanItem
 from engine.store.ledger import Ledger, LedgerEntry
@@ -148,9 +148,7 @@ class _GapLookup:
         if at_target is not None:
             return None if named and self._holds_older(difference) else at_target
         if path in self._facts.uncaptured and not named:
-            if self._facts.uncaptured[path] == LOST:
-                return _LOST
-            return f"{self._facts.uncaptured[path]} before it was changed; name it to restore it"
+            return _uncaptured_said(self._facts.uncaptured[path])
         return None
 
     def is_known_mode(self, difference: Difference) -> bool:
@@ -200,7 +198,13 @@ class _GapLookup:
         ]
         known = mentioned | self._now_paths | self._target_paths
         found += [
-            PlanItem(path, Action.NOT_CAPTURED, None, None, f"{why} before it was changed")
+            PlanItem(
+                path,
+                Action.NOT_CAPTURED,
+                None,
+                None,
+                why if why.endswith(TAKEN_AWAY) else f"{why} before it was changed",
+            )
             for path, why in self._facts.uncaptured.items()
             if path not in known and (scope is None or path in scope)
         ]
@@ -221,6 +225,18 @@ class _GapLookup:
 
 def _is_unreadable(gap: Gap | None) -> bool:
     return gap is not None and gap.reason is GapReason.UNREADABLE
+
+
+def _uncaptured_said(why: str) -> str:
+    if why == LOST:
+        return _LOST
+    if why == MOVED:
+        return f"{MOVED}; name it to remove it"
+    return f"{why.removesuffix(TAKEN_AWAY)} before it was changed; name it to restore it"
+
+
+def _taken_away_said(why: str) -> str:
+    return why if why.endswith(TAKEN_AWAY) else f"{why} before it was changed"
 
 
 def _nearest(gaps: Mapping[str, Gap], path: str) -> Gap:

@@ -52,7 +52,7 @@ def scope_of(
     if request.turns:
         writes = [write for write in ledger.writes_of(request.turns) if write.number > target.ledger_number]
         unreached = frozenset(path for write in writes for path in write.unreached)
-        scope = frozenset(path for write in writes for path in write.changes)
+        scope = frozenset(path for write in writes for path in (*write.changes, *write.uncaptured))
         scope |= {difference.path for difference in differences if covers(unreached, difference.path)}
     if selection is not None:
         names = {d.path for d in differences} | {gap.path for gap in captured.gaps}

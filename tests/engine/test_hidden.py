@@ -1,5 +1,8 @@
 """Files that rules hide: what tools did to them comes back, and what cannot come back is said."""
 
+import os
+from pathlib import Path
+
 from engine.model import CheckpointKind, Limits
 from tests.engine.lab import Lab, paths, snapshot
 
@@ -96,3 +99,27 @@ def test_removed_repository_of_the_workspace_is_said(lab: Lab) -> None:
     result = lab.run("rm -rf .git; echo b > a")
 
     assert [note for note in result.notes if ".git" in note and "gone now" in note]
+
+
+def test_what_no_checkpoint_holds_stays_where_a_script_moved_it(lab: Lab, tmp_path: Path) -> None:
+    lab.edit(".gitignore", ".env\n*.sqlite\ndata/\n")
+    for name in (".env", "db.sqlite", "data/one", "build/made", "src/a"):
+        lab.edit(name, f"{name}\n")
+        os.utime(lab.root / name, (1_700_000_000, 1_700_000_000))
+    lab.write("first", "1\n")
+    (tmp_path / "script").write_text(
+        "mv .env env.bak; mv db.sqlite db.bak; mv data dat; mv build b2; mv src/a src/b; echo new > made"
+    )
+
+    result = lab.run(f"sh {tmp_path}/script")
+    report = lab.undo_turn(lab.turn, lab.checkpoints()[0])
+
+    assert result.checkpoint is not None
+    kept = {"env.bak": ".env\n", "db.bak": "db.sqlite\n", "dat/one": "data/one\n", "b2/made": "build/made\n"}
+    assert {name: lab.read(name) for name in kept} == kept
+    assert (lab.read("src/a"), lab.exists("src/b"), lab.exists("made")) == ("src/a\n", False, False)
+    left = {note.path: note.why for note in report.not_captured}
+    assert left == {
+        **dict.fromkeys(kept, "moved here from what no checkpoint holds; name it to remove it"),
+        **dict.fromkeys((".env", "db.sqlite", "data", "build"), "excluded; taken away"),
+    }
