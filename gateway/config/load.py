@@ -195,11 +195,19 @@ def _key_of(location: tuple[int | str, ...]) -> tuple[str, ...]:
 
 
 def _place(path: tuple[str, ...], sources: tuple[Source, ...], home: Home) -> str:
-    """Where a key was written: the strongest source that has it, or the nearest section above it."""
+    """Where a key was written: the strongest source that has it, or the nearest section above it.
+
+    Variables write no sections: one that only they fill is where the first of them is.
+    """
     for end in range(len(path), 0, -1):
+        above = path[:end]
         for source in sources:
-            if path[:end] in source.places:
-                return source.places[path[:end]]
+            if above in source.places:
+                return source.places[above]
+        for source in sources:
+            for key, place in source.places.items():
+                if key[:end] == above:
+                    return place
     return home.config
 
 

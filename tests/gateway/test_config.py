@@ -260,6 +260,14 @@ def test_a_mistake_in_the_file_is_said_with_its_place(home, text, wanted):
         ),
         ({"TAKEBACK_HTTP__HOST": "x"}, "TAKEBACK_HTTP__HOST: http has a host that is no IP address; use 127.0.0.1"),
         (
+            {"TAKEBACK_SLACK__BOT_TOKEN": "xoxb-1"},
+            "TAKEBACK_SLACK__BOT_TOKEN: slack needs the key app_token when its mode is socket",
+        ),
+        (
+            {"TAKEBACK_SLACK__ALLOW": '["U1"]'},
+            ("TAKEBACK_SLACK__ALLOW: slack.bot_token is missing (it can also be set as TAKEBACK_SLACK__BOT_TOKEN)"),
+        ),
+        (
             {"TAKEBACK_AGENT__MODEL_FILE": "/nonexistent"},
             "TAKEBACK_AGENT__MODEL_FILE: /nonexistent cannot be read: No such file or directory",
         ),
