@@ -3,9 +3,11 @@
 Commands are imported when they are run, so that help and version answer at once.
 """
 
+import difflib
 import importlib
 import io
 import os
+import shlex
 import sys
 from typing import NoReturn
 
@@ -42,10 +44,25 @@ class Commands(click.Group):
             raise TypeError(f"gateway.cli.{cmd_name}.command is no command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that a word names; of a word that names none, say what may have been meant."""
+        if not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise click.UsageError(f"No such command {args[0]!r}.{_meant(args[0])}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _meant(word: str) -> str:
+    if os.sep in word or os.path.isdir(word):
+        return f" To work in a directory: gateway chat --workspace {shlex.quote(word)}"
+    near = difflib.get_close_matches(word, COMMANDS, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's

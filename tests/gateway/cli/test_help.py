@@ -36,7 +36,10 @@ def test_the_list_of_commands_says_what_each_command_says_of_itself():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nope"], "No such command 'nope'"),
+        (["nope"], "No such command 'nope'."),
+        (["docter"], "No such command 'docter'. Did you mean 'doctor'?"),
+        (["."], "No such command '.'. To work in a directory: gateway chat --workspace ."),
+        (["/nonexistent/app"], "To work in a directory: gateway chat --workspace /nonexistent/app"),
         (["chat", "--workspace", "/nonexistent"], "'/nonexistent' does not exist"),
         (["chat", "--chat", ""], "a chat's name has 1 to 200 characters"),
         (["prune", "--retention-days", "-1"], "--retention-days"),
