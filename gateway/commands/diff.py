@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from adapters.contract import Part
-from engine.model import DiffResult
+from engine.model import DiffResult, Workspace
 from gateway.commands.arguments import nearest
 from gateway.commands.base import BadUsage, Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
 from gateway.commands.preconditions import guarded_workspace
@@ -31,12 +31,20 @@ class TurnDiff:
         diff = await context.engine.turn_diff(workspace, str(turn.id))
         said = one_line(turn.text, _QUOTED_CHARACTERS)
         which = "The last turn" if self.turn_id is None else f"Turn #{turn.id}"
+        if diff is None and await self._is_lost(context, workspace, turn):
+            raise Declined(f"What the turn changed is not known any more, as its checkpoint is gone: {said}")
         if diff is None or not (diff.stats.files or diff.unreached):
             return Outcome((say(f"{which} changed no file: {said}"),))
         if not diff.stats.files:
             unreached = "".join(f"\n[{gap}]" for gap in gaps_said(diff.unreached))
             return Outcome((say(f"{which} changed no file that is captured now: {said}{unreached}"),))
         return Outcome((_shown(f"{which} changed this: {said}", diff, f"turn-{turn.id}.diff"),))
+
+    async def _is_lost(self, context: CommandContext, workspace: Workspace, turn: Turn) -> bool:
+        """Whether the checkpoint of a turn went, and with it what is known of the turn."""
+        if turn.checkpoint_id is None or turn.root != workspace.root:
+            return False
+        return all(known.id != turn.checkpoint_id for known in await context.engine.checkpoints(workspace))
 
     async def _turn(self, context: CommandContext) -> Turn:
         if self.turn_id is None:
@@ -62,7 +70,7 @@ class SessionDiff:
         diff = await context.engine.session_diff(workspace, context.session.id)
         if diff is None:
             raise Declined(
-                "How the files were when this session began is not known: checkpoints were off then. "
+                "How the files were when this session began is not known: checkpoints were off then, or are gone. "
                 "/new begins one from which they are."
             )
         if not diff.stats.files:

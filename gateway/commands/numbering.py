@@ -15,6 +15,9 @@ from gateway.render import SHORT_ID
 MIN_PREFIX = 4
 """The fewest characters of an id that name a checkpoint."""
 
+NONE_ANY_MORE = "the store holds no checkpoint of this workspace any more"
+"""What is said where there were checkpoints and are none."""
+
 _REFERENCE = re.compile(r"[0-9a-fA-F]+")
 
 
@@ -35,16 +38,18 @@ def is_reference(word: str) -> bool:
     return _REFERENCE.fullmatch(word) is not None
 
 
-def resolve(word: str, known: Sequence[Checkpoint], shown: Sequence[str]) -> Named:
+def resolve(word: str, known: Sequence[Checkpoint], shown: Sequence[str], *, had: bool = False) -> Named:
     """Find the checkpoint meant by ``word``.
 
     ``known`` are the workspace's checkpoints, newest first; ``shown`` the ids of the list last shown, empty
-    when none was.
+    when none was; ``had`` is whether there ever were any.
 
     Raises:
         NoSuchCheckpoint: there is no such position or id, several ids begin so, or it was pruned since.
     """
     positions = shown or [checkpoint.id for checkpoint in known]
+    if had and not positions:
+        raise _gone(f"Checkpoint {word}", known)
     number = _position(word, len(positions))
     if number is None:
         return _by_prefix(word, known, positions)
@@ -92,6 +97,5 @@ def _gone(which: str, known: Sequence[Checkpoint]) -> NoSuchCheckpoint:
     if known:
         return NoSuchCheckpoint(f"{which} was pruned since. /rollback shows the list.")
     return NoSuchCheckpoint(
-        f"{which} is gone: the store holds no checkpoint of this workspace any more. "
-        "It was cleared, deleted or pruned by age. Nothing was changed."
+        f"{which} is gone: {NONE_ANY_MORE}. It was cleared, deleted or pruned by age. Nothing was changed."
     )

@@ -40,7 +40,8 @@ async def named_checkpoint(context: CommandContext, workspace: Workspace, word: 
     """
     known = await context.engine.checkpoints(workspace)
     try:
-        return resolve(word, known, await shown_ids(context, workspace))
+        had = not known and await context.memory.turns.covered(workspace.root)
+        return resolve(word, known, await shown_ids(context, workspace), had=had)
     except NoSuchCheckpoint as error:
         damage = await context.engine.damage(workspace)
         if not damage:

@@ -42,7 +42,8 @@ class ShowList:
         damage = "".join(f"⚠ {note}\n" for note in await context.engine.damage(workspace))
         if not checkpoints:
             said = f"No checkpoint of {name(workspace.root)} can be read.\n{damage}" if damage else ""
-            return Outcome((say(said or _nothing_yet(workspace, explanation)),))
+            had = await context.memory.turns.covered(workspace.root)
+            return Outcome((say(said or _nothing_there(workspace, explanation, had=had)),))
         listed = checkpoint_list(workspace.root, checkpoints, explanation=explanation)
         return Outcome((replace(listed, parts=(*listed.parts, Part(damage))) if damage else listed,))
 
@@ -197,9 +198,12 @@ def _mistake(words: tuple[str, ...]) -> str:
     )
 
 
-def _nothing_yet(workspace: Workspace, explanation: str) -> str:
-    said = f"There are no checkpoints of {name(workspace.root)} yet. "
-    return said + (explanation or "The first is taken before the agent changes something.")
+def _nothing_there(workspace: Workspace, explanation: str, *, had: bool) -> str:
+    which = f"There are no checkpoints of {name(workspace.root)}"
+    if had:
+        said = f"{which} any more: they were cleared, deleted or pruned by age. "
+        return said + (explanation or "The next is taken before the agent changes something.")
+    return f"{which} yet. " + (explanation or "The first is taken before the agent changes something.")
 
 
 def _since(checkpoint: Checkpoint, change: str) -> tuple[Part, ...]:

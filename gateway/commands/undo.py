@@ -10,6 +10,7 @@ from gateway.blotting import MARK
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import BadUsage, Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
 from gateway.commands.failures import container_reason
+from gateway.commands.numbering import NONE_ANY_MORE
 from gateway.commands.preconditions import guarded_workspace
 from gateway.commands.restoring import Move, move_conversation, restore
 from gateway.render import SHORT_ID, Reply, name, one_line, say
@@ -21,6 +22,7 @@ _TURN = re.compile(r"\s*#(\d{1,18})\s*")
 _QUOTED_CHARACTERS = 60
 _NO_CHECKPOINT = "it has no checkpoint, and its files are as they are"
 _PRUNED = "its checkpoint was dropped since (there is a limit on how many are kept), so its files are as they are"
+_GONE = f"{NONE_ANY_MORE} (it was cleared, deleted or pruned by age), so its files are as they are"
 _ELSEWHERE = (
     "its checkpoint is one of {old}, and the workspace is {new} now, so its files are as they are. Once the directory "
     "itself stands at {old} again (a symbolic link is not enough), /redo and then /undo take its files back too"
@@ -110,10 +112,13 @@ async def take_back(context: CommandContext, turn_id: int | None, *, retry: bool
     try:
         return await _files_too(context, workspace, turn, move, checkpoint_id)
     except UnknownCheckpoint:
-        why = (
-            _PRUNED if turn.root == workspace.root else _ELSEWHERE.format(old=name(turn.root), new=name(workspace.root))
-        )
-        return await _conversation_only(context, turn, move, why)
+        return await _conversation_only(context, turn, move, await _why_lost(context, workspace, turn))
+
+
+async def _why_lost(context: CommandContext, workspace: Workspace, turn: Turn) -> str:
+    if turn.root != workspace.root:
+        return _ELSEWHERE.format(old=name(turn.root), new=name(workspace.root))
+    return _PRUNED if await context.engine.checkpoints(workspace) else _GONE
 
 
 async def _find_checkpoint(context: CommandContext, turn: Turn) -> str | None:

@@ -149,6 +149,13 @@ class Turns:
                 turn_id,
             )
 
+    async def covered(self, root: str) -> bool:
+        """Whether a checkpoint was ever taken for a turn in the workspace at ``root``."""
+        row = await self._database.fetch_one(
+            "SELECT 1 FROM turns WHERE workspace_root = ? AND checkpoint_id IS NOT NULL LIMIT 1", root
+        )
+        return row is not None
+
     async def find(self, turn_id: int) -> Turn | None:
         """A turn by its id."""
         row = await self._database.fetch_one("SELECT * FROM turns WHERE id = ?", turn_id)
