@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from engine.checkpoints.found import Scan
+from engine.checkpoints.manifest import iter_parents
 from engine.checkpoints.nested import nested_commit
 from engine.checkpoints.reading import Outcome, Outcomes, Sizes, read_files, read_link
 from engine.checkpoints.source import VIRTUALENV_MARKERS, DirectoryRules, SourceRules
@@ -142,13 +143,8 @@ class Scanner:
         )
 
     def _is_forgotten(self, path: str) -> bool:
-        if path.rpartition("/")[0] in self._listed:
-            return True
-        while path:
-            if path in self._forgotten:
-                return True
-            path = path.rpartition("/")[0]
-        return False
+        listed = path.rpartition("/")[0] in self._listed
+        return listed or not self._forgotten.isdisjoint((path, *iter_parents(path)))
 
     def _list(self, descriptor: int, path: str) -> list[os.DirEntry[str]]:
         if self._on_directory is not None:
