@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
@@ -17,8 +16,7 @@ from adapters.console.pending import Speaker
 from adapters.console.streams import LineReader, Writer
 from adapters.contract import Adapter
 from adapters.telegram.token import TokenMalformed, check_token
-from engine.api import Engine, PrunePolicy, WorkspaceRule
-from engine.errors import EngineError
+from engine.api import Engine
 from gateway.access.admission import rules_of
 from gateway.agents.base import Agent
 from gateway.agents.direct import DirectAgent
@@ -30,13 +28,13 @@ from gateway.config import Agent as AgentSettings
 from gateway.config import ConfigInvalid, Configuration, Problem, Settings
 from gateway.config.agent import DEFAULT_LABEL
 from gateway.config.providers import problem_of
-from gateway.config.settings import MIB
 from gateway.config.settings import Slack as SlackSettings
 from gateway.config.settings import Telegram as TelegramSettings
 from gateway.conversations import Wishes
 from gateway.installation.sample import ensure_sample
 from gateway.operation.endpoints import Address
 from gateway.operation.housekeeping import Tidying
+from gateway.pruning import make_prune_policy
 from gateway.router import ToCommand, route
 from gateway.service import Service
 from gateway.workspaces import Workspaces
@@ -182,39 +180,6 @@ def platforms(configuration: Configuration) -> tuple[Adapter, ...]:
     return (
         *((_telegram(telegram),) if telegram is not None else ()),
         *((_slack(slack),) if slack is not None else ()),
-    )
-
-
-def make_prune_policy(
-    settings: Settings,
-    engine: Engine,
-    *,
-    retention_days: float | None = None,
-    max_size_mb: float | None = None,
-    asked_for: bool = True,
-) -> PrunePolicy:
-    """Say what the configuration allows to be dropped; what is given beside it comes first. Blocking.
-
-    Unless somebody asked for it, the age and number of a workspace with ``auto_prune: false`` do not count.
-    """
-    common = settings.checkpoints
-    cap_mb = common.max_total_size_mb if max_size_mb is None else max_size_mb
-    rules = {}
-    for name, workspace in settings.workspaces.items():
-        if workspace.backend.is_container or not workspace.checkpoints.model_fields_set:
-            continue
-        own = settings.checkpoints_of(name)
-        # A workspace whose directory is not there has no name in the store now; the common rules hold for it.
-        with suppress(EngineError):
-            opened = engine.open_workspace(workspace.path)
-            days = own.retention_days if retention_days is None else retention_days
-            counts = asked_for or own.auto_prune
-            rules[opened.hash] = WorkspaceRule(days, own.max_snapshots) if counts else WorkspaceRule(None, None)
-    return PrunePolicy(
-        retention_days=common.retention_days if retention_days is None else retention_days,
-        max_snapshots=common.max_snapshots,
-        max_size_bytes=int(cap_mb * MIB),
-        rules=rules,
     )
 
 

@@ -19,7 +19,7 @@ def prune_policy(
     What sessions began with goes, too, once they are over. Which are over only the database knows; where it cannot be
     read all of it stays, and the second value says so.
     """
-    from gateway.app import make_prune_policy
+    from gateway.pruning import make_prune_policy
     from gateway.state.errors import StateError
 
     policy = make_prune_policy(settings, engine, retention_days=retention_days, max_size_mb=max_size_mb)

@@ -45,6 +45,21 @@ def listed(gateway) -> list[dict]:
     return json.loads(gateway("checkpoints", "list", "--json").stdout)
 
 
+def test_the_status_needs_nothing_of_chats_and_agents(gateway, store):
+    script = (
+        "import sys\nfrom gateway.cli import main\n"
+        "try: main(['checkpoints', 'status', '--json'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'gateway.app', 'gateway.service', 'gateway.agents'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=gateway.environment, check=True
+    )
+
+    assert json.loads(result.stdout)["prune"] is not None
+    assert result.stderr == "[]\n"
+
+
 def test_the_status_of_a_store_that_is_not_there_is_empty_and_makes_nothing(gateway):
     result = gateway("checkpoints")
 

@@ -14,12 +14,12 @@ from adapters.contract import Attachment, Place
 from engine.api import Engine, PrunePolicy
 from engine.host.locks import hold
 from engine.model import ToolCall, TurnRef, Workspace
-from gateway.app import make_prune_policy
 from gateway.config.settings import Checkpoints, Settings
 from gateway.config.settings import Workspace as Configured
 from gateway.offload import Offload
 from gateway.operation.housekeeping import Housekeeping, Tidying
 from gateway.operation.measures import Measure, Pruned, RowsExpired, StoreMeasured, Ticked
+from gateway.pruning import make_prune_policy
 from gateway.state.memory import Memory, open_memory
 from gateway.state.sent import KEPT
 from gateway.state.turns import TurnState
