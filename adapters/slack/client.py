@@ -1,6 +1,6 @@
 """The client of Slack's Web API, and what its refusals mean in the contract's words.
 
-Nothing said here repeats a token or an address that was called.
+Nothing said here repeats a token, or more than the host of an address that was called.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeGuard
 
-from aiohttp import ClientError
+from aiohttp import ClientConnectorError, ClientError
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.http_retry.builtin_async_handlers import (
     AsyncConnectionErrorRetryHandler,
@@ -146,6 +146,8 @@ def reason_of(error: Exception) -> str:
         return "".join(mark for mark in said if mark.isprintable())[:200]
     if isinstance(error, SlackClientError):
         return "the answer is not Slack's; see slack.api_base"
+    if isinstance(error, ClientConnectorError):
+        return f"no connection to {error.host}:{error.port} ({error.os_error.strerror})"
     return type(error).__name__
 
 

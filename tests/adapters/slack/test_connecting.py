@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import anyio
 import pytest
+from aiohttp import ClientError
 
 from adapters.contract import ConnectionFailed, Inbound, Reception
 
@@ -130,6 +131,18 @@ class TestSocketMode:
             pass
 
         assert (far.ended.reason, far.ended.permanent) == ("Slack cannot be reached: service_unavailable", False)
+
+    async def test_where_nobody_answers_is_said(self):
+        from adapters.slack.client import Client, diagnose
+
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            port = silent.getsockname()[1]
+            with pytest.raises(ClientError) as refused:
+                await Client("xoxb-good", f"http://127.0.0.1:{port}/api").who()
+
+        reason = diagnose(refused.value).failure.reason
+        assert reason.startswith(f"Slack cannot be reached: no connection to 127.0.0.1:{port} (Connect call failed")
 
     @pytest.mark.parametrize("which", ["bot_token", "app_token"])
     async def test_a_refused_token_is_said_with_what_to_do(self, slack, connect, which):
