@@ -24,7 +24,7 @@ from engine.store.layout import RESERVED
 from engine.store.rows import LOST_OID, Draft, Row, Rows
 
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
-_DEEPEST = 900  # levels; each holds a descriptor open
+_DEEPEST = 200  # levels; each holds a descriptor open, and several calls of the interpreter
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LEAF = Branch(look=True)
 

@@ -1,7 +1,10 @@
 """Files that rules hide: what tools did to them comes back, and what cannot come back is said."""
 
 import os
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from engine.model import CheckpointKind, Limits
 from tests.engine.lab import Lab, paths, snapshot
@@ -123,3 +126,21 @@ def test_what_no_checkpoint_holds_stays_where_a_script_moved_it(lab: Lab, tmp_pa
         **dict.fromkeys(kept, "moved here from what no checkpoint holds; name it to remove it"),
         **dict.fromkeys((".env", "db.sqlite", "data", "build"), "excluded; taken away"),
     }
+
+
+@pytest.mark.parametrize("levels", [190, 205, 2000])
+def test_directories_however_deep_cost_no_checkpoint(lab: Lab, tmp_path: Path, levels: int) -> None:
+    lab.edit("d1/f", "mine\n")
+    lab.write("first", "1\n")
+    deeper = f"import os\nfor _ in range({levels}): os.mkdir('a'); os.chdir('a')\nopen('end', 'w').close()\n"
+    (tmp_path / "deeper.py").write_text(deeper)
+    (tmp_path / "script").write_text(f"rm -rf d1; python3 {tmp_path}/deeper.py")
+
+    result = lab.run(f"sh {tmp_path}/script")
+    report = lab.undo_turn(lab.turn, lab.checkpoints()[0])
+
+    assert lab.read("d1/f") == "mine\n"
+    assert [note for note in result.notes if "nested deeper than 200 levels" in note] == list(result.notes)
+    assert bool(result.notes) == bool(report.not_captured) == (levels > 200)
+    assert lab.exists("a") == (levels > 200)
+    subprocess.run(["rm", "-rf", lab.root], check=True)  # deeper than Python's own way of removing it
