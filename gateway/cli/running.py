@@ -17,11 +17,16 @@ NOTHING_CONFIGURED = """\
 gateway: no chat platform is configured, so only this console is served, one message a line.
 gateway: to talk to the agent in a terminal, use: gateway chat. To write a configuration: gateway init."""
 
+NO_WORKSPACE = """\
+gateway: no workspace is configured, so chats work in a small sample. To name yours: gateway init."""
+
 
 def say_unconfigured(settings: Settings) -> None:
-    """Say it where no platform is configured."""
+    """Say it where no platform is configured, or none of the directories that its chats are for."""
     if settings.telegram is None and settings.slack is None:
         click.echo(NOTHING_CONFIGURED, err=True)
+    elif not settings.workspaces:
+        click.echo(NO_WORKSPACE, err=True)
 
 
 def run_gateway(wishes: ConsoleWishes, *, log_to_file: bool) -> Exit:

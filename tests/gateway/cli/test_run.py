@@ -12,6 +12,8 @@ import urllib.request
 import pytest
 
 from gateway.cli.exits import Exit
+from gateway.cli.running import say_unconfigured
+from gateway.config import Settings
 
 
 @pytest.fixture
@@ -45,6 +47,18 @@ def test_it_says_what_is_not_configured_and_serves_the_console(service):
     assert service.stdout.readline().endswith(b"/sample\n")
     assert b"no chat platform is configured" in said
     assert b"gateway init" in said
+
+
+def test_a_platform_without_a_workspace_is_said_to_serve_the_sample(capsys):
+    slack = {"bot_token": "xoxb-1", "app_token": "xapp-1"}
+    say_unconfigured(Settings.model_validate({"slack": slack, "workspaces": {"app": {"path": "/srv/app"}}}))
+    named = capsys.readouterr().err
+    say_unconfigured(Settings.model_validate({"slack": slack}))
+
+    assert named == ""
+    assert capsys.readouterr().err == (
+        "gateway: no workspace is configured, so chats work in a small sample. To name yours: gateway init.\n"
+    )
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, Exit.OK), (signal.SIGINT, Exit.INTERRUPTED)])
