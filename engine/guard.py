@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from engine.changes import NO_WRITES, compare_rows, only_at, without_others, written_as_planned
 from engine.checkpoints.capture import Captured, capture
@@ -26,7 +26,9 @@ from engine.checkpoints.manifest import covers
 from engine.checkpoints.recapture import recapture
 from engine.checkpoints.source import is_secret_name
 from engine.checkpoints.unreached import (
+    Identities,
     gone_since,
+    identities,
     lost_note,
     moved_in,
     new_gaps,
@@ -70,7 +72,7 @@ class Before:
 
     ``gaps`` are to be said too, unless what is missing there turns out to have gone with the tool, which says more.
     ``number`` is the ledger's last record then, ``running`` where the tool is noted to be under way. ``anew`` says that
-    the tool may change anything, so that everything is looked at. ``began_ns`` is when the tool could begin.
+    the tool may change anything, so that everything is looked at. ``missed`` is what no capture holds.
     """
 
     captured: Captured | None
@@ -82,7 +84,7 @@ class Before:
     running: str = ""
     anew: bool = False
     gaps: tuple[Gap, ...] = ()
-    began_ns: int = 0
+    missed: Identities = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +197,8 @@ class Guard:
         )
         running = write_running(self._store.layout, workspace, note)
         number = self._store.ledger(workspace).number
-        began_ns = time.time_ns()
-        return Before(captured, found, reason, notes, 0.0, number, running, anew, gaps, began_ns)
+        missed = {} if writes else identities(workspace, captured)
+        return Before(captured, found, reason, notes, 0.0, number, running, anew, gaps, missed)
 
     def _catch_up(self, workspace: Workspace, captured: Captured, named: Sequence[str]) -> Captured:
         """Capture again what a person saved while the workspace was being looked at: the tool may take it away."""
@@ -248,7 +250,7 @@ class Guard:
         notes += gap_notes(new_gaps(state, captured))
         notes += gap_notes(gone)
         uncaptured = gone_since(gone) | uncaptured_before(state, changes)
-        uncaptured |= moved_in(gone, captured, changes, before.began_ns)
+        uncaptured |= moved_in(workspace, gone, before.missed, captured, changes)
         stats, lost = note_changes(
             self._store, workspace, call.turn, found, Tooled(changes, state, captured, uncaptured)
         )

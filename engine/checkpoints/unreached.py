@@ -3,8 +3,10 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 
 from engine.checkpoints.capture import Captured
+from engine.checkpoints.manifest import covers, iter_parents
 from engine.checkpoints.source import is_made_anew
 from engine.errors import GitFailed
 from engine.host.git import Git
@@ -23,7 +25,10 @@ TAKEN_AWAY = "; taken away"
 
 _NAMES_SHOWN = 3
 _GONE = "and gone now"
-_SLACK_NS = 20_000_000  # how far the time of a file may lie behind the clock
+_MOST_IDENTIFIED = 2000
+
+Identities = Mapping[str, tuple[int, int]]
+"""Paths with the device and inode of what stands there."""
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 
 
@@ -63,22 +68,33 @@ def gone_since(gone: Iterable[Gap]) -> dict[str, str]:
     return {gap.path: f"{gap.reason.value}{TAKEN_AWAY}" for gap in gone}
 
 
-def moved_in(gone: Sequence[Gap], after: Captured, changes: Iterable[Change], began_ns: int) -> dict[str, str]:
-    """Return the files that are new where they are and older than the tool, where something went that no capture holds.
+def identities(workspace: Workspace, captured: Captured) -> Identities:
+    """Look at what stands there and no capture holds, so that it can be found again under another name."""
+    missed = (path for path in captured.excluded if not is_made_anew(path.rpartition("/")[2]))
+    paths = chain((gap.path for gap in captured.gaps), missed)
+    found = ((path, _identity(workspace, path)) for path in islice(paths, _MOST_IDENTIFIED))
+    return {path: identity for path, identity in found if identity is not None}
 
-    They stood under another name before, and may be all that is left of it; what a capture held there is left out.
-    """
-    changes = list(changes)
-    held = {change.before.oid for change in changes if change.before is not None}
-    rows = {change.path: after.rows.get(change.path) for change in changes if change.before is None} if gone else {}
-    return {
-        path: MOVED
-        for path, row in rows.items()
-        if row is not None
-        and row.entry.kind in _CONTENT_KINDS
-        and row.entry.oid not in held
-        and row.mtime_ns < began_ns - _SLACK_NS
-    }
+
+def moved_in(
+    workspace: Workspace, gone: Iterable[Gap], known: Identities, after: Captured, changes: Iterable[Change]
+) -> dict[str, str]:
+    """Return the changed files that are, or lie in, what stood under another name before and no capture held there."""
+    wanted = {known[gap.path] for gap in gone if gap.path in known}
+    files = [change.path for change in changes if change.after is not None and change.after.kind in _CONTENT_KINDS]
+    if not wanted or not files:
+        return {}
+    places = {path for file in files for path in (file, *iter_parents(file))}
+    moved = frozenset(path for path in places if _identity(workspace, path) in wanted)
+    return {path: MOVED for path in files if path in after.rows and covers(moved, path)}
+
+
+def _identity(workspace: Workspace, path: str) -> tuple[int, int] | None:
+    try:
+        status = os.lstat(os.path.join(workspace.root, path))
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 def out_of_reach(before: Captured, after: Captured) -> dict[str, str]:
