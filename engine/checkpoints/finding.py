@@ -4,6 +4,7 @@ What they show is source, by the rules of a capture. A file that looks like a se
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -123,7 +124,7 @@ def _fitting(pattern: str) -> GitIgnoreSpec:
     """A pattern as ``.gitignore`` has them: of names, or of paths where a slash is in it."""
     try:
         return spec_of([f"\\{pattern}" if pattern[0] in "!#" else pattern])
-    except ValueError as error:
+    except (ValueError, re.error) as error:
         raise ToolRefused(f"the pattern {display(pattern)}", f"is none for file names ({error})") from None
 
 

@@ -27,7 +27,7 @@ def parse_patterns(content: bytes) -> GitIgnoreSpec:
     lines = [line for line in content.decode("utf-8", "surrogateescape").splitlines() if len(line) <= _LONGEST_LINE]
     try:
         return spec_of(lines)
-    except ValueError:
+    except (ValueError, re.error):  # git passes over a range the wrong way round, too
         return spec_of([line for line in lines if _is_pattern(line)])
 
 
@@ -35,7 +35,7 @@ def spec_of(lines: Iterable[str]) -> GitIgnoreSpec:
     """Return what matches the paths that these lines mean.
 
     Raises:
-        ValueError: one of them is no pattern.
+        ValueError, re.error: one of them is no pattern.
     """
     # The other backends of the library, used where they happen to be installed, take no names that are not UTF-8.
     spec = GitIgnoreSpec.from_lines(lines, backend="simple")
@@ -48,7 +48,7 @@ def spec_of(lines: Iterable[str]) -> GitIgnoreSpec:
 def _is_pattern(line: str) -> bool:
     try:
         spec_of([line])
-    except ValueError:
+    except (ValueError, re.error):
         return False
     return True
 

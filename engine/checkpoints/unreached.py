@@ -27,8 +27,8 @@ _NAMES_SHOWN = 3
 _GONE = "and gone now"
 _MOST_IDENTIFIED = 2000
 
-Identities = Mapping[str, tuple[int, int]]
-"""Paths with the device and inode of what stands there."""
+Identities = Mapping[str, tuple[int, int, int]]
+"""Paths with the device, inode and time of what stands there."""
 _CONTENT_KINDS = (EntryKind.FILE, EntryKind.SYMLINK)
 
 
@@ -89,12 +89,12 @@ def moved_in(
     return {path: MOVED for path in files if path in after.rows and covers(moved, path)}
 
 
-def _identity(workspace: Workspace, path: str) -> tuple[int, int] | None:
+def _identity(workspace: Workspace, path: str) -> tuple[int, int, int] | None:
     try:
         status = os.lstat(os.path.join(workspace.root, path))
     except (OSError, ValueError):
         return None
-    return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, status.st_mtime_ns  # an inode's number is soon given to another file
 
 
 def out_of_reach(before: Captured, after: Captured) -> dict[str, str]:

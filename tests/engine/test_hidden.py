@@ -111,14 +111,14 @@ def test_what_no_checkpoint_holds_stays_where_a_script_moved_it(lab: Lab, tmp_pa
         os.utime(lab.root / name, (1_700_000_000, 1_700_000_000))
     lab.write("first", "1\n")
     (tmp_path / "script").write_text(
-        "mv .env env.bak; echo more >> env.bak; mv db.sqlite db.bak; mv data dat; mv build b2; cp -p src/a src/b"
+        "mv .env env.bak; mv db.sqlite db.bak; mv data dat; mv build b2; cp -p src/a src/b"
     )
 
     result = lab.run(f"sh {tmp_path}/script")
     report = lab.undo_turn(lab.turn, lab.checkpoints()[0])
 
     assert result.checkpoint is not None
-    kept = {"env.bak": ".env\nmore\n", "db.bak": "db.sqlite\n", "dat/one": "data/one\n", "b2/made": "build/made\n"}
+    kept = {"env.bak": ".env\n", "db.bak": "db.sqlite\n", "dat/one": "data/one\n", "b2/made": "build/made\n"}
     assert {name: lab.read(name) for name in kept} == kept
     assert not lab.exists("src/b")
     left = {note.path: note.why for note in report.not_captured}
@@ -126,6 +126,19 @@ def test_what_no_checkpoint_holds_stays_where_a_script_moved_it(lab: Lab, tmp_pa
         **dict.fromkeys(kept, "moved here from what no checkpoint holds; name it to remove it"),
         **dict.fromkeys((".env", "db.sqlite", "data", "build"), "excluded; taken away"),
     }
+
+
+def test_file_that_gets_the_place_of_an_ignored_one_on_disk_is_taken_back(lab: Lab, tmp_path: Path) -> None:
+    lab.edit(".gitignore", "*.tmp\n")
+    lab.edit("old.tmp", "x\n")
+    lab.edit("app.py", "1\n")
+    lab.write("first", "1\n")
+    (tmp_path / "script").write_text("rm -f old.tmp; sed -i s/1/2/ app.py; echo new > made")
+
+    lab.run(f"sh {tmp_path}/script")
+    lab.undo_turn(lab.turn, lab.checkpoints()[0])
+
+    assert (lab.read("app.py"), lab.exists("made")) == ("1\n", False)
 
 
 def test_secret_that_a_known_command_moves_stays_where_it_is_now(lab: Lab) -> None:
