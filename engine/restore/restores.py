@@ -24,6 +24,7 @@ from engine.checkpoints.history import Held, Purpose, get_held, list_held, take
 from engine.errors import BadSelection, EngineError, NestedRepositoryRefused, SafetyFailed, StoreDamaged
 from engine.host.files import Fault, Tree
 from engine.host.leftovers import remove_leftovers
+from engine.host.paths import display
 from engine.model import (
     EFFECTIVE,
     Action,
@@ -226,7 +227,11 @@ class Restores:
             find_lost(reader, wanted, thorough=thorough),
             ledger.unreached_after(target.ledger_number),
         )
-        return classify(differences, facts), judged.known
+        items = classify(differences, facts)
+        if facts.lost and not any(item.action in EFFECTIVE for item in items):
+            names = ", ".join(display(path) for path in sorted(facts.lost)[:3])
+            raise StoreDamaged(f"it has lost what checkpoint {target.checkpoint.id[:8]} held of {names}")
+        return items, judged.known
 
     def apply(self, shown: RestorePlan, turn: TurnRef | None, replaced_head: str | None) -> RestoreReport:
         """Perform a plan; the caller holds ``store.use``.
