@@ -19,6 +19,9 @@ from engine.errors import ToolRefused
 CALL_S: Final = 60.0
 """How long a call of the program may take: reading and writing files among them."""
 
+END_S: Final = 10.0
+"""How long removing what was begun may take, in seconds; somebody waits who has stopped it."""
+
 
 class Runtime(Protocol):
     """A program that runs containers, as one workspace uses it; every method may raise ``NotStarted``.

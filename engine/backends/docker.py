@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from engine.backends.base import Executed, Site, StopSignal
 from engine.backends.client import call_client
-from engine.backends.contained import CALL_S, ContainedBackend, require
+from engine.backends.contained import CALL_S, END_S, ContainedBackend, require
 from engine.backends.container import container_name, idle_seconds, is_gone, mounted, this_owner
 from engine.backends.conversation import NotStarted
 from engine.backends.options import Options
@@ -20,9 +20,6 @@ OWNER_LABEL: Final = "takeback.owner"
 
 START_S: Final = 120.0
 """How long a container may take to start."""
-
-END_S: Final = 10.0
-"""How long removing what was begun may take; somebody waits who has stopped it."""
 
 # It is the first process, so it reaps what commands leave, and ends at once when it is asked to.
 _STAY: Final = "trap 'exit 0' TERM INT; while :; do sleep 86400 & wait $!; done"

@@ -148,30 +148,29 @@ def _pack_files(pack: PackWriter, root: str, files: Mapping[str, Row]) -> None:
 
 
 def _pack_file(pack: PackWriter, tree: Tree, path: str, row: Row) -> str | None:
+    if row.size <= LARGE_BYTES or row.entry.kind is EntryKind.SYMLINK:
+        return _put_file(pack.put, tree, path, row)
     try:
-        if row.entry.kind is EntryKind.SYMLINK:
-            return pack.put("blob", tree.read_link(path))
         with tree.open_file(path) as stream:
-            if row.size > LARGE_BYTES:
-                chunks = iter(lambda: stream.read(COPY_BYTES), b"")
-                return pack.stream(row.size, chunks, lambda oid: oid == row.entry.oid)
-            return pack.put("blob", stream.read(row.size + 1))  # one more shows that it has grown
+            chunks = iter(lambda: stream.read(COPY_BYTES), b"")
+            return pack.stream(row.size, chunks, lambda oid: oid == row.entry.oid)
     except (OSError, PathUnsafe):
         return None
 
 
 def _add_files(batch: ObjectBatch, root: str, files: Mapping[str, Row]) -> None:
     with Tree.open(root) as tree:
-        moved = [path for path, row in files.items() if _add_file(batch, tree, path, row) != row.entry.oid]
+        moved = [path for path, row in files.items() if _put_file(batch.add, tree, path, row) != row.entry.oid]
     if moved:
         raise FilesMoved(moved)
 
 
-def _add_file(batch: ObjectBatch, tree: Tree, path: str, row: Row) -> str | None:
+def _put_file(put: Callable[[str, bytes], str], tree: Tree, path: str, row: Row) -> str | None:
+    """Put a file's or link's bytes where they are to go; return the id they have now, ``None`` if they are gone."""
     try:
         if row.entry.kind is EntryKind.SYMLINK:
-            return batch.add("blob", tree.read_link(path))
+            return put("blob", tree.read_link(path))
         with tree.open_file(path) as stream:
-            return batch.add("blob", stream.read(row.size + 1))  # one more shows that it has grown
+            return put("blob", stream.read(row.size + 1))  # one more shows that it has grown
     except (OSError, PathUnsafe):
         return None
