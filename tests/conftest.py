@@ -4,6 +4,7 @@ Tests start from the state of a fresh machine: an empty home, no git or Takeback
 tests run on asyncio, without a marker.
 """
 
+import gc
 import ipaddress
 import os
 import signal
@@ -73,6 +74,12 @@ def pytest_configure(config: pytest.Config) -> None:
     time.tzset()
     os.umask(UMASK)
     sys.addaudithook(refuse_outside)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collecting made, which stays to the end, out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def refuse_outside(event: str, arguments: tuple[object, ...]) -> None:

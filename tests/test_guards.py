@@ -90,7 +90,7 @@ def run_pytest(directory: Path, source: str, **environment: str) -> subprocess.C
     (directory / "tests").mkdir()
     shutil.copy(ROOT / "tests/conftest.py", directory / "tests")
     (directory / "tests/test_some.py").write_text(source, encoding="utf-8")
-    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(directory), "-p", "no:cacheprovider"]
+    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(directory), "-p", "no:cacheprovider", "-n", "0"]
     return subprocess.run(
         [sys.executable, "-m", "pytest", *settings, str(directory / "tests")],
         cwd=ROOT,

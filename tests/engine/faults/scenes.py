@@ -14,7 +14,6 @@ from typing import Any
 
 import engine.guard
 import engine.store.journal
-from engine.checkpoints.bulk import LEAST_FILES
 from engine.errors import EngineError
 from engine.model import CheckpointKind, Limits, RestorePlan, RestoreReport, ToolResult, Workspace
 from engine.upkeep.retention import PrunePolicy
@@ -27,6 +26,8 @@ Restoring = Callable[[Lab], RestoreReport]
 LIMITS = Limits(max_file_size_bytes=3000)
 TOKEN = "the restore that is broken off"
 HAND = "hand.txt"
+# So many files go into a pack of their own; fewer than the engine's own number, which is a matter of speed alone.
+MANY = 30
 # Never captured: whatever happens, they stay exactly as they are, and so does the person's repository.
 UNCAPTURED = ("huge.bin", "node_modules", "node_modules/left.js", ".git")
 CHANGE = (
@@ -191,7 +192,7 @@ def take_checkpoint(lab: Lab) -> None:
 def fill_much(lab: Lab) -> None:
     """Make a workspace whose first checkpoint goes into a pack of its own."""
     fill(lab)
-    for number in range(LEAST_FILES):
+    for number in range(MANY):
         lab.edit(f"many/{number}", f"{number}\n")
 
 

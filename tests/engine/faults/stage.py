@@ -21,13 +21,14 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Self
 
+import engine.checkpoints.bulk
 import engine.checkpoints.history
 import engine.store.opened
 from engine.errors import EngineError
 from engine.model import RestoreReport, ToolResult
 from tests.e2e.broken_git import WatchedGit
 from tests.engine.faults.points import Act, Point, Trap
-from tests.engine.faults.scenes import be_another_process
+from tests.engine.faults.scenes import MANY, be_another_process
 from tests.engine.lab import Lab
 
 NOW = datetime(2026, 3, 16, 12, 0, tzinfo=UTC)
@@ -66,6 +67,7 @@ class Stage:
         self.trap = Trap()
         self.trap.install()
         time.time = NOW.timestamp
+        engine.checkpoints.bulk.LEAST_FILES = MANY
         engine.checkpoints.history.datetime = engine.store.opened.datetime = Still  # type: ignore[attr-defined]
 
     def lab(self) -> Lab:
