@@ -7,6 +7,7 @@ is wrapped. A hook cannot be taken out again, so only processes of their own use
 import errno
 import os
 import sqlite3
+import stat
 import sys
 import threading
 from collections.abc import Callable
@@ -106,7 +107,7 @@ class Trap:
 
     def _writing(self, write: Write) -> Write:
         def writing(descriptor: int, data: Any) -> int:
-            if self._act is None:
+            if self._act is None or not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe between threads is no disk
                 return write(descriptor, data)
             self.reach("write")
             half = len(data) // 2
