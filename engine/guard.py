@@ -144,7 +144,7 @@ class Guard:
         try:
             with self._store.use(call.workspace, "a checkpoint"):
                 before = self._before(call, reason, named, writes, checkpoint=checkpoint, anew=anew)
-        except (EngineError, OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not stand in the tool's way
             notes = self._say_failure(call, error)
             return Before(None, None, reason, notes, time.monotonic() - began)
         self._said.pop(call.turn.chat, None)
@@ -152,12 +152,12 @@ class Guard:
 
     def _say_failure(self, call: ToolCall, error: Exception) -> tuple[str, ...]:
         """Log why no checkpoint was taken and say it to the chat, once in each turn while it stays the same."""
-        _LOG.warning("no checkpoint before a tool: %s", error)
+        _LOG.warning("no checkpoint before a tool: %s", error, exc_info=not _is_expected(error))
         pause = ""
         if isinstance(error, GitFailed) and error.timed_out:
             self._retry_at = time.monotonic() + PAUSE_S
             pause = f" Tools go on without checkpoints; the next try is in {PAUSE_S:.0f} s."
-        note = f"no checkpoint was taken: {error}{pause}"
+        note = f"no checkpoint was taken: {_said(error)}{pause}"
         if self._said.get(call.turn.chat) == (call.turn.turn, note):
             return ()
         self._said[call.turn.chat] = call.turn.turn, note
@@ -182,7 +182,7 @@ class Guard:
     ) -> Before:
         workspace = call.workspace
         notes = self.settle(workspace)
-        captured = self.capture(workspace, named, anew=anew)
+        captured = self._catch_up(workspace, self.capture(workspace, named, anew=anew), named)
         held = list_held(self._store, workspace)
         notes += self._say_damage(workspace)
         found = covering(held, captured, call.turn)
@@ -217,10 +217,10 @@ class Guard:
         try:
             with self._store.use(call.workspace, "a checkpoint"):
                 after = self._after(call, before, before.captured, named, only_named=only_named)
-        except (EngineError, OSError, ValueError) as error:
-            _LOG.warning("what a tool changed could not be noted: %s", error)
+        except Exception as error:  # noqa: BLE001 - the tool has run, and its answer is not to be lost
+            _LOG.warning("what a tool changed could not be noted: %s", error, exc_info=not _is_expected(error))
             self._unsettled.add(before.running)
-            note = f"what this changed could not be noted, so it counts as edited by hand: {error}"
+            note = f"what this changed could not be noted, so it counts as edited by hand: {_said(error)}"
             taken = before.checkpoint.checkpoint if before.checkpoint else None
             after = After(checkpoint=taken, notes=(*before.notes, *gap_notes(before.gaps), note))
         return replace(after, took_s=before.took_s + time.monotonic() - began)
@@ -337,6 +337,15 @@ class Guard:
                 return found.checkpoint, False, notes
             taken = self._take(workspace, captured, purpose, held)
             return taken.checkpoint, True, notes + captured.notes + gap_notes(captured.gaps)
+
+
+def _is_expected(error: Exception) -> bool:
+    """Whether it is one of the ways in which a capture may fail, whose message is for people."""
+    return isinstance(error, EngineError | OSError | ValueError)
+
+
+def _said(error: Exception) -> str:
+    return str(error) if _is_expected(error) else f"an error inside Takeback ({type(error).__name__}); the log has it"
 
 
 def _taken(before: Before) -> Checkpoint | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine.checkpoints.capture import Captured, capture
 from engine.checkpoints.history import Held, list_held
 from engine.model import Limits
 from tests.engine.lab import Lab
@@ -177,5 +178,22 @@ def test_what_is_saved_between_the_look_and_the_command_comes_back(
     assert result.checkpoint is not None
     assert not warm.exists("d2/f")
     undo(warm)
+
+    assert warm.read("d2/f") == "saved in the last moment\n"
+
+
+def test_the_checkpoint_of_a_known_command_holds_what_was_saved_during_the_look(
+    warm: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def saved_meanwhile(*arguments: Any, **named: Any) -> Captured:
+        monkeypatch.undo()
+        captured = capture(*arguments, **named)
+        warm.edit("d2/f", "saved in the last moment\n")
+        return captured
+
+    monkeypatch.setattr("engine.guard.capture", saved_meanwhile)
+    result = warm.run("rm d2/f")
+    assert result.checkpoint is not None
+    warm.engine.apply_restore(warm.engine.plan_restore(warm.workspace, result.checkpoint.id, everything=True))
 
     assert warm.read("d2/f") == "saved in the last moment\n"
