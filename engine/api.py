@@ -20,6 +20,7 @@ from engine.checkpoints.feed import Feed
 from engine.checkpoints.finding import Finding
 from engine.checkpoints.history import Purpose, damage_notes, get_held, list_held
 from engine.checkpoints.roots import find_root, refuse_own
+from engine.checkpoints.unreached import MOVED
 from engine.comparisons import Comparisons
 from engine.errors import EngineError, GitUnavailable, NestedRepositoryRefused, UnknownCheckpoint
 from engine.guard import Guard
@@ -31,7 +32,6 @@ from engine.model import (
     CheckpointKind,
     CheckpointResult,
     DiffResult,
-    GapReason,
     Limits,
     Lines,
     RestorePlan,
@@ -374,7 +374,7 @@ class Engine:
 
     @contextmanager
     def transaction(self, workspace: Workspace, reason: str) -> Iterator[Checkpoint]:
-        """Restore every file to what it was if the block raises; the exception goes on.
+        """Restore every file to what it was if the block raises; the exception goes on, with notes of what stays.
 
         Raises:
             NestedRepositoryRefused: before the block, because a nested repository could not be restored.
@@ -383,17 +383,18 @@ class Engine:
         checkpoint = self.checkpoint(workspace, reason).checkpoint
         if checkpoint is None:
             raise UnknownCheckpoint(reason, "none could be taken")
-        nested = [gap.path for gap in checkpoint.gaps if gap.reason is GapReason.NESTED_REPOSITORY]
-        if nested:
-            raise NestedRepositoryRefused(nested)
+        if checkpoint.nested_repositories:
+            raise NestedRepositoryRefused(checkpoint.nested_repositories)
         try:
-            yield checkpoint
+            with self._guard.noting_failure(workspace, reason):
+                yield checkpoint
         except BaseException as failure:
             try:
                 report = self.apply_restore(self.plan_restore(workspace, checkpoint.id, everything=True))
             except EngineError as error:
                 failure.add_note(f"The workspace could not be restored: {error}")
             else:
-                for note in report.failed:
+                left = (note for note in report.not_captured if note.why.startswith(MOVED))
+                for note in (*report.failed, *left):
                     failure.add_note(f"Not restored: {note.path} ({note.why})")
             raise

@@ -5,8 +5,10 @@ A checkpoint never stands in a tool's way: when one cannot be taken, the reason 
 
 import logging
 import os
+import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from engine.changes import NO_WRITES, compare_rows, only_at, without_others, written_as_planned
@@ -48,6 +50,7 @@ from engine.model import (
     Gap,
     GapReason,
     ToolCall,
+    TurnRef,
     Workspace,
 )
 from engine.noting import Tooled, note_changes
@@ -257,6 +260,21 @@ class Guard:
         notes += lost_note(lost)
         clear_running(before.running)
         return After(changes, found.checkpoint if found and changed else _taken(before), stats, notes)
+
+    @contextmanager
+    def noting_failure(self, workspace: Workspace, reason: str) -> Iterator[None]:
+        """Note what a block changed as a tool's doing if it raises; what no checkpoint holds of it is a note there."""
+        turn = TurnRef("", "", f"a block {secrets.token_hex(8)}")
+        call = ToolCall(workspace, turn, guarded=True, operation="")
+        before = self.before(call, reason, (), checkpoint=False, anew=True)
+        try:
+            yield
+        except BaseException as failure:
+            for note in self.after(call, before, ()).notes:
+                failure.add_note(note)
+            raise
+        if before.running:
+            clear_running(before.running)
 
     def settle(self, workspace: Workspace) -> tuple[str, ...]:
         """Finish what a crash left under way; return what to say of it. The caller holds ``store.use``."""

@@ -135,6 +135,11 @@ class Checkpoint:
     replaced_head: str | None = None
     imported_from: str | None = None
 
+    @property
+    def nested_repositories(self) -> list[str]:
+        """Where nested repositories stood, of which it holds nothing."""
+        return [gap.path for gap in self.gaps if gap.reason is GapReason.NESTED_REPOSITORY]
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointResult:

@@ -161,7 +161,7 @@ def everything_command(command: str, report: RestoreReport, selection: Sequence[
 
     A checkpoint with nested repositories cannot be restored as a whole, so there the files are named.
     """
-    nested = any(gap.reason is GapReason.NESTED_REPOSITORY for gap in report.target.gaps)
+    nested = bool(report.target.nested_repositories)
     paths = list(selection)
     if not paths and nested:
         # A name that is shown escaped cannot be typed so.

@@ -29,7 +29,6 @@ from engine.model import (
     EFFECTIVE,
     Action,
     CheckpointKind,
-    GapReason,
     PlanItem,
     RestorePlan,
     RestoreReport,
@@ -166,7 +165,7 @@ class Restores:
     def _selection(
         self, workspace: Workspace, target: Held, request: Request, reader: ObjectReader
     ) -> Selection | None:
-        nested = [gap.path for gap in target.checkpoint.gaps if gap.reason is GapReason.NESTED_REPOSITORY]
+        nested = target.checkpoint.nested_repositories
         if not request.selection:
             if nested and not request.turns:
                 raise NestedRepositoryRefused(nested)

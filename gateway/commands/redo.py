@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.model import GapReason, Workspace
+from engine.model import Workspace
 from gateway.commands.arguments import no_arguments
 from gateway.commands.base import Command, CommandContext, Declined, Invocation, Order, Outcome, Usage
 from gateway.commands.preconditions import guarded_workspace
@@ -58,7 +58,7 @@ async def _touched_beside_nested(context: CommandContext, workspace: Workspace, 
     A restore of one turn or of some files is allowed there, so undoing it has to be, too.
     """
     safety = await context.engine.find_checkpoint(workspace, last.safety_id or "")
-    if all(gap.reason is not GapReason.NESTED_REPOSITORY for gap in safety.gaps):
+    if not safety.nested_repositories:
         return ()
     outcome = await context.engine.restore_outcome(workspace, last.token)
     if outcome is None:

@@ -679,6 +679,30 @@ def test_transaction_restores_everything_when_its_block_raises(lab: Lab) -> None
     assert snapshot(lab.root) == before
 
 
+def test_transaction_keeps_what_its_block_moved_and_no_checkpoint_holds(lab: Lab) -> None:
+    for path, text in {".gitignore": ".env\nign/\n", ".env": "secret\n", "ign/a": "ignored\n", "file": "one\n"}.items():
+        lab.edit(path, text)
+
+    def move_and_fail() -> None:
+        with lab.engine.transaction(lab.workspace, "try something"):
+            lab.edit("file", "two\n")
+            lab.edit("made", "made\n")
+            (lab.root / ".env").rename(lab.root / "env2")
+            (lab.root / "ign").rename(lab.root / "ign2")
+            raise KeyError
+
+    with pytest.raises(KeyError) as caught:
+        move_and_fail()
+
+    assert lab.read("file") == "one\n"
+    assert not lab.exists("made")
+    assert (lab.read("env2"), lab.read("ign2/a")) == ("secret\n", "ignored\n")
+    notes = "\n".join(caught.value.__notes__)
+    assert "not captured (excluded): .env (and gone now), ign (and gone now)" in notes
+    assert "Not restored: env2 (moved here from what no checkpoint holds; name it to remove it)" in notes
+    assert lab.engine.settle(lab.workspace) == ()
+
+
 def test_transaction_keeps_what_its_block_did(lab: Lab) -> None:
     lab.edit("a.py", "one\n")
 
