@@ -43,6 +43,8 @@ def find_differences(
         if manifest != now_manifest:
             found |= dict(_from_manifests(reader, target, captured, manifest, now_manifest, found))
     except GitFailed as error:
+        if error.timed_out:
+            raise
         raise StoreDamaged(f"checkpoint {target.checkpoint.id[:8]} cannot be read ({error.detail})") from error
     rows = captured.rows
     differences = []

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from engine.errors import GitFailed, StoreDamaged
+from engine.errors import EngineError, GitFailed, StoreDamaged
 from engine.host.git import Git, GitProcess
 from engine.store.loose import LooseObject, read_loose
 
@@ -109,14 +109,20 @@ class ObjectReader:
             process.stdin.write(name.encode("ascii") + b"\n")
             process.stdin.flush()
         except BrokenPipeError as error:
-            self.close()
-            raise StoreDamaged(f"object {name} cannot be read") from error
+            raise self._given_up(process, name) from error
         line = process.stdout.readline()
         if not line:
-            self.close()
-            raise StoreDamaged(f"object {name} cannot be read")
+            raise self._given_up(process, name)
         process.advance()
         return line.decode("ascii", "replace").split()
+
+    def _given_up(self, process: GitProcess, name: str) -> EngineError:
+        """Return what is wrong where git ended: that it took too long says nothing of the store."""
+        process.kill()
+        process.wait()
+        failure = process.failure()
+        self.close()
+        return failure if failure.timed_out else StoreDamaged(f"object {name} cannot be read")
 
     def _open(self) -> GitProcess:
         if self._process is None:
@@ -128,6 +134,8 @@ class ObjectReader:
             piece = self._open().read(size)
         except GitFailed as error:
             self.close()
+            if error.timed_out:
+                raise
             raise StoreDamaged(f"object {name} cannot be read ({error.detail})") from error
         self._unread -= len(piece)
         return piece

@@ -11,6 +11,7 @@ from engine.model import Workspace
 
 _MOST_LOOKED_AT = 100
 _MOST_NAMED = 3
+_MOST_PATTERNS = 2
 
 _Stamp = tuple[int, ...] | None
 
@@ -37,12 +38,18 @@ def _places(workspace: Workspace, named: Iterable[str]) -> Iterator[tuple[str, s
     for name in named:
         try:
             path = os.path.join(workspace.cwd, name)
-            for found in (path, *glob.iglob(path)):
+            for found in (path, *_fitting(path)):
                 real = os.path.realpath(found)
                 if os.path.commonpath([root, real]) != root:
                     yield (name if found == path else found), real
         except (OSError, ValueError):
             continue  # no file can have such a name
+
+
+def _fitting(path: str) -> Iterator[str]:
+    """Find what fits a pattern, unless so many of its parts are one that looking would take longer than the command."""
+    patterns = sum(map(glob.has_magic, path.split(os.sep)))
+    return glob.iglob(path) if patterns <= _MOST_PATTERNS else iter(())
 
 
 def _stamp(path: str) -> _Stamp:

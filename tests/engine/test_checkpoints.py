@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CaptureFailed, LargeCheckpointWarning, WorkspaceRefused
+from engine.errors import CaptureFailed, GitFailed, LargeCheckpointWarning, WorkspaceRefused
 from engine.model import CheckpointKind, GapReason, Limits
 from tests.engine.lab import Lab, paths, remove, snapshot
 
@@ -127,6 +127,29 @@ def test_git_that_hangs_is_killed_with_its_group_and_said_once(tmp_path: Path) -
     lab.write("a", "4\n")
     lab.rollback()
     assert lab.read("a") == "3\n"
+
+
+@pytest.mark.parametrize("hanging", ["*batch*", "*diff-tree*"])
+def test_git_that_hangs_while_a_restore_is_planned_says_nothing_of_the_store(tmp_path: Path, hanging: str) -> None:
+    git = tmp_path / "git"
+    git.write_text(
+        f"#!/bin/sh\ncase $* in {hanging}) [ ! -e {tmp_path}/hang ] || sleep 600;; esac\n"
+        f'exec {shutil.which("git")} "$@"\n'
+    )
+    git.chmod(0o755)
+    lab = Lab(tmp_path, git=str(git), git_timeout_s=0.5)
+    lab.edit("a", "1\n")
+    lab.run("echo 2 > a; mkdir b; echo 3 > b/c")
+    (tmp_path / "hang").touch()
+    lab.engine = lab.open_engine()
+
+    with pytest.raises(GitFailed, match="did nothing for 0 s") as caught:
+        lab.rollback()
+
+    assert caught.value.timed_out
+    (tmp_path / "hang").unlink()
+    lab.rollback()
+    assert lab.read("a") == "1\n"
 
 
 def test_lock_that_a_killed_git_left_is_taken_away(lab: Lab) -> None:

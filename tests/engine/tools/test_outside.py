@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.tools.outside import outside_stamps
 from tests.engine.lab import Lab
 
 
@@ -45,3 +46,12 @@ def test_what_is_only_read_or_lies_inside_is_not(lab: Lab, elsewhere: Path, comm
 
     assert not [note for note in result.notes if "outside" in note]
     assert (elsewhere / "f").read_text() == "old\n"
+
+
+def test_pattern_that_would_take_long_to_look_for_is_left_alone(lab: Lab, elsewhere: Path) -> None:
+    few, many = f"{elsewhere.parent}/*/*", f"{elsewhere.parent}/*/*/*"
+    (elsewhere / "deep").mkdir()
+    (elsewhere / "deep" / "h").write_text("old\n")
+
+    assert [name for name in outside_stamps(lab.workspace, [few]) if name != few]
+    assert list(outside_stamps(lab.workspace, [many])) == [many]
