@@ -54,6 +54,7 @@ from engine.model import (
     Workspace,
 )
 from engine.noting import Tooled, note_changes
+from engine.restore.place import enter_place
 from engine.restore.restores import OwnDirectories, Restores
 from engine.store.journal import INSTANCE, RunningNote, clear_running, is_alive, read_running, write_running
 from engine.store.objects import find_tree
@@ -187,7 +188,7 @@ class Guard:
         notes = self.settle(workspace)
         captured = self._catch_up(workspace, self.capture(workspace, named, anew=anew), named)
         held = list_held(self._store, workspace)
-        notes += self._say_damage(workspace)
+        notes += self._say_damage(workspace) + self._enter(workspace, held)
         found = covering(held, captured, call.turn)
         gaps = _newly_named(captured, named) if checkpoint else ()
         if found is None and checkpoint:
@@ -202,6 +203,11 @@ class Guard:
         number = self._store.ledger(workspace).number
         missed = {} if writes else identities(workspace, captured)
         return Before(captured, found, reason, notes, 0.0, number, running, anew, gaps, missed)
+
+    def _enter(self, workspace: Workspace, held: Sequence[Held]) -> tuple[str, ...]:
+        """Note that another directory stands where the workspace was, if so, and return what to say of it."""
+        with Tree.open(workspace.root) as tree:
+            return enter_place(self._store, workspace, tree, held[0]) if held else ()
 
     def _catch_up(self, workspace: Workspace, captured: Captured, named: Sequence[str]) -> Captured:
         """Capture again what a person saved while the workspace was being looked at: the tool may take it away."""
@@ -253,7 +259,7 @@ class Guard:
         notes += gap_notes(new_gaps(state, captured))
         notes += gap_notes(gone)
         uncaptured = gone_since(gone) | uncaptured_before(state, changes)
-        uncaptured |= moved_in(workspace, gone, before.missed, captured, changes)
+        uncaptured |= moved_in(workspace, before.missed, captured, changes)
         stats, lost = note_changes(
             self._store, workspace, call.turn, found, Tooled(changes, state, captured, uncaptured)
         )

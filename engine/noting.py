@@ -70,6 +70,7 @@ def note_changes(
         {change.path: change.before for change in changes},
         {**tooled.uncaptured, **dict.fromkeys(lost, LOST)},
         unreached,
+        store.place(workspace),
     )
     try:
         append_record(store.layout.ledger(workspace.hash), record)

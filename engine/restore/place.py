@@ -1,7 +1,7 @@
 """Whether a workspace's directory still is the one that its checkpoints are of.
 
 Where a disk is not mounted, or something else was put in its place, another directory stands there: what would be
-brought back was never taken away from it.
+brought back was never taken away from it, and what stands there was never put there.
 """
 
 import os
@@ -12,8 +12,11 @@ from engine.errors import RestoreRefused
 from engine.host.files import Tree
 from engine.host.paths import display
 from engine.model import Workspace
+from engine.restore.scope import Request
 from engine.store.objects import list_tree
 from engine.store.opened import Store
+
+_UNMOUNTED = "is a disk not mounted?"
 
 
 def require_place(store: Store, workspace: Workspace, tree: Tree, newest: Held) -> None:
@@ -28,12 +31,46 @@ def require_place(store: Store, workspace: Workspace, tree: Tree, newest: Held) 
     Raises:
         RestoreRefused: it is another directory.
     """
-    known = store.known_directory(workspace)
-    if known is None or known == os.stat(workspace.root).st_ino:
-        return
-    files = [path for path in list_tree(store.git, newest.tree) if path != MODES_PATH]
-    if files and all(tree.signature(path) is None for path in files):
+    if _is_another(store, workspace, tree, newest):
         raise RestoreRefused(
-            f"nothing of what the last checkpoint saw stands in {display(workspace.root)}, which is another directory "
-            "now: is a disk not mounted? /rollback N --all restores everything into what stands there"
+            f"{_nothing_stands(workspace)}: {_UNMOUNTED} /rollback N --all restores everything into what stands there"
         )
+
+
+def require_same_place(store: Store, workspace: Workspace, request: Request, target: Held) -> None:
+    """Refuse to take back, in one directory, only what was done in another that stood there.
+
+    Raises:
+        RestoreRefused: all of it was done there.
+    """
+    ledger, here = store.ledger(workspace), store.place(workspace)
+    token = target.checkpoint.restore_token
+    done = ledger.writes_of(request.turns) if request.turns else [ledger.restore_by(token)] if token else []
+    places = {record.place for record in done if record is not None}
+    if places and here not in places:
+        raise RestoreRefused(
+            f"what is to be taken back was done in another directory than the one that stands in "
+            f"{display(workspace.root)} now: {_UNMOUNTED}"
+        )
+
+
+def enter_place(store: Store, workspace: Workspace, tree: Tree, newest: Held) -> tuple[str, ...]:
+    """Note that another directory stands there, where it does; return what to say of it."""
+    if not _is_another(store, workspace, tree, newest):
+        return ()
+    store.enter(workspace)
+    return (f"{_nothing_stands(workspace)}: {_UNMOUNTED} What was done there before is not taken back here",)
+
+
+def _is_another(store: Store, workspace: Workspace, tree: Tree, newest: Held) -> bool:
+    known = store.known_directory(workspace)
+    if known is None or store.has_seen(workspace, os.stat(workspace.root).st_ino):
+        return False
+    files = [path for path in list_tree(store.git, newest.tree) if path != MODES_PATH]
+    return bool(files) and all(tree.signature(path) is None for path in files)
+
+
+def _nothing_stands(workspace: Workspace) -> str:
+    return (
+        f"nothing of what the last checkpoint saw stands in {display(workspace.root)}, which is another directory now"
+    )

@@ -38,7 +38,7 @@ from engine.model import (
 from engine.restore.apply import Outcome, apply_items
 from engine.restore.differences import below_directories, find_differences, read_bare, without_standing
 from engine.restore.judgement import Judged, judge
-from engine.restore.place import require_place
+from engine.restore.place import enter_place, require_place, require_same_place
 from engine.restore.plan import Facts, classify, is_full, ledger_after
 from engine.restore.reports import decode_report, dropped, encode_report, make_report
 from engine.restore.safety import find_lost, find_stale, holds_what_goes, name_merged, prove_contents
@@ -141,8 +141,12 @@ class Restores:
         target = get_held(self._store, workspace, held, request.checkpoint_id)
         if not request.everything:
             require_ledger(self._store, workspace, held, target)
-            with self._open_tree(workspace) as tree:
+        with self._open_tree(workspace) as tree:
+            if not request.everything:
                 require_place(self._store, workspace, tree, held[0])
+                require_same_place(self._store, workspace, request, target)
+            elif anew:
+                enter_place(self._store, workspace, tree, held[0])
         selection = self._selection(workspace, target, request, reader)
         feed = None if self._feed is None else self._feed.of(workspace)
         forced = self._store.ledger(workspace).present()
@@ -304,6 +308,7 @@ class Restores:
             encode_report(report),
             journal.chat,
             {item.path: item.now for item in outcome.done},
+            self._store.place(workspace),
         )
         append_record(self._store.layout.ledger(workspace.hash), record)
         self._clear(workspace, journal)

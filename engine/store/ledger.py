@@ -39,7 +39,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class WriteRecord:
-    """What one tool call changed, and from what; ``stats`` adds up the turn so far.
+    """What one tool call changed in which place, and from what; ``stats`` adds up the turn so far.
 
     ``uncaptured`` says of those paths where something stood before that no capture holds why that is; ``unreached``
     where it put what was captured until then out of the reach of captures, all below a path too, and why it is.
@@ -56,11 +56,12 @@ class WriteRecord:
     before: dict[str, Entry | None] = field(default_factory=dict)
     uncaptured: dict[str, str] = field(default_factory=dict)
     unreached: dict[str, str] = field(default_factory=dict)
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreRecord:
-    """What one restore put back, by its token, for which chat, and in place of what."""
+    """What one restore put back, by its token, for which chat, in which place, and instead of what."""
 
     number: int
     token: str
@@ -70,6 +71,7 @@ class RestoreRecord:
     report: dict[str, Any]
     chat: str = ""
     before: dict[str, Entry | None] = field(default_factory=dict)
+    place: int = 0
 
 
 Record = WriteRecord | RestoreRecord
@@ -92,17 +94,19 @@ class Lost:
 
 @dataclass(slots=True)
 class Ledger:
-    """All records in order and their sum; ``lost`` is the newest line that could not be read."""
+    """All records, and the sum of those made ``here`` (see `Store.place`); ``lost`` is the newest unreadable line."""
 
     records: list[Record] = field(default_factory=list)
     entries: dict[str, LedgerEntry] = field(default_factory=dict)
     agent_wrote: bool = False
     lost: Lost | None = None
+    here: int = 0
     _touches: dict[str, _Touch] = field(default_factory=dict, compare=False, repr=False)
 
     def copy(self) -> "Ledger":
         """Return a ledger of the same records, to which others can be added."""
-        return Ledger(self.records.copy(), self.entries.copy(), self.agent_wrote, self.lost, self._touches.copy())
+        records, entries, touches = self.records.copy(), self.entries.copy(), self._touches.copy()
+        return Ledger(records, entries, self.agent_wrote, self.lost, self.here, touches)
 
     @property
     def number(self) -> int:
@@ -118,6 +122,8 @@ class Ledger:
         """Take a record into the sum."""
         self.records.append(record)
         self.agent_wrote = self.agent_wrote or isinstance(record, WriteRecord)
+        if record.place != self.here:
+            return
         made = entries_of(record, self.entries)
         self.entries.update(made)
         for path in made:
@@ -134,7 +140,8 @@ class Ledger:
         return found
 
     def _after(self, number: int) -> list[Record]:
-        return self.records[bisect_right(self.records, number, key=lambda record: record.number) :]
+        since = self.records[bisect_right(self.records, number, key=lambda record: record.number) :]
+        return [record for record in since if record.place == self.here]
 
     def present(self) -> list[str]:
         """Return the paths where the last thing put was content: they are known, whatever rules hide them by now."""
@@ -244,14 +251,15 @@ def read_on(path: str, before: Reading) -> Reading:
         with open(path, "rb") as stream:
             return _read_stream(stream, before)
     except FileNotFoundError:
-        return Reading()
+        return Reading(Ledger(here=before.ledger.here))
 
 
 def _read_stream(stream: BinaryIO, before: Reading) -> Reading:
     inode = os.fstat(stream.fileno()).st_ino
     stream.seek(before.end - len(before.last))
     goes_on = before.end > 0 and before.inode == inode and stream.read(len(before.last)) == before.last
-    ledger, end, last = (before.ledger.copy(), before.end, before.last) if goes_on else (Ledger(), 0, b"")
+    anew = Ledger(here=before.ledger.here)
+    ledger, end, last = (before.ledger.copy(), before.end, before.last) if goes_on else (anew, 0, b"")
     stream.seek(end)
     for line in stream:
         if line.endswith(b"\n"):
@@ -343,6 +351,7 @@ def _encode(record: Record) -> dict[str, Any]:
             "before": _encode_all(record.before),
             "uncaptured": record.uncaptured,
             "unreached": record.unreached,
+            "place": record.place,
         }
     return {
         "n": record.number,
@@ -354,6 +363,7 @@ def _encode(record: Record) -> dict[str, Any]:
         "report": record.report,
         "chat": record.chat,
         "before": _encode_all(record.before),
+        "place": record.place,
     }
 
 
@@ -372,6 +382,7 @@ def _decode(value: dict[str, Any]) -> Record:
             _decode_all(value.get("before", {})),
             value.get("uncaptured", {}),
             value.get("unreached", {}),
+            value.get("place", 0),
         )
     return RestoreRecord(
         value["n"],
@@ -382,4 +393,5 @@ def _decode(value: dict[str, Any]) -> Record:
         value["report"],
         value.get("chat", ""),
         _decode_all(value.get("before", {})),
+        value.get("place", 0),
     )

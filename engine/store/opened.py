@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,6 +31,7 @@ STALE_NAMES_LOCK_S = 60.0
 _MOST_UNSAVED_CAPTURES = 16
 _MOST_UNSAVED_ROWS = 2000
 
+_MOST_PLACES = 64
 _HISTORY = ("checkpoints", "sessions")
 
 
@@ -225,14 +226,15 @@ class Store:
                     self._save_index(workspace_hash, known)
 
     def ledger(self, workspace: Workspace) -> Ledger:
-        """Return the ledger; of what somebody appended to it only that is read."""
+        """Return the ledger of the place that stands there; of what somebody appended to it only that is read."""
         known = self.remembered(workspace)
         path = self.layout.ledger(workspace.hash)
         stamp = file_stamp(path)
-        before = known.ledger
+        here = self.place(workspace)
+        before = known.ledger if known.ledger and known.ledger[1].ledger.here == here else None
         if before is not None and before[0] == stamp:
             return before[1].ledger
-        reading = read_on(path, before[1] if before else Reading())
+        reading = read_on(path, before[1] if before else Reading(Ledger(here=here)))
         known.ledger = stamp, reading  # as one: a list takes no lock and may come between
         return reading.ledger
 
@@ -241,12 +243,24 @@ class Store:
 
         ``looked`` is whether what stands there is taken for the workspace from now on, whichever directory it is.
         """
+        self._note(workspace, looked=looked)
+
+    def enter(self, workspace: Workspace) -> None:
+        """Note that a directory stands there that has nothing to do with the one before: it is a place of its own."""
+        known = self._project(workspace)
+        self._note(workspace, looked=True, place=max([0, *_places(known).values()]) + 1)
+
+    def _project(self, workspace: Workspace) -> dict[str, Any]:
+        try:
+            known = durable.read_json(self.layout.project(workspace.hash))
+        except ValueError:
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def _note(self, workspace: Workspace, *, looked: bool, place: int | None = None) -> None:
         path = self.layout.project(workspace.hash)
         now = datetime.now(UTC).isoformat(timespec="minutes")
-        try:
-            known = durable.read_json(path) or {}
-        except ValueError:
-            known = {}
+        known = self._project(workspace)
         parent = os.stat(os.path.dirname(workspace.root))
         value = {
             "workdir": os.fsencode(workspace.root).decode("utf-8", "surrogateescape"),
@@ -257,6 +271,12 @@ class Store:
         root = os.stat(workspace.root).st_ino if looked else known.get("root")
         if root is not None:
             value["root"] = root
+        places = _places(known)
+        if looked and root is not None:
+            goes_on = places.pop(str(root), places.get(str(known.get("root")), 0))
+            places[str(root)] = goes_on if place is None else place
+        if any(places.values()):
+            value["places"] = dict(list(places.items())[-_MOST_PLACES:])
         if value != known:
             durable.write_json(path, value)
 
@@ -265,11 +285,26 @@ class Store:
 
         The device is not kept: it changes from one start of the system to the next.
         """
-        try:
-            known = (durable.read_json(self.layout.project(workspace.hash)) or {}).get("root")
-        except (ValueError, AttributeError):
-            return None
+        known = self._project(workspace).get("root")
         return known if isinstance(known, int) else None
+
+    def has_seen(self, workspace: Workspace, inode: int) -> bool:
+        """Whether this directory has been taken for the workspace before, as far as that is still known."""
+        return str(inode) in _places(self._project(workspace))
+
+    def place(self, workspace: Workspace) -> int:
+        """Return the number of the place that the workspace's directory is.
+
+        A directory that takes over from another, as its copy, is the same place; one that has nothing to do with it, as
+        where a disk is not mounted, is another, and the one before is its old place again when it comes back.
+        """
+        known = self._project(workspace)
+        places = _places(known)
+        before = places.get(str(known.get("root")), 0)
+        try:
+            return places.get(str(os.stat(workspace.root).st_ino), before)
+        except OSError:
+            return before
 
     def knows(self, workspace_hash: str) -> bool:
         """Whether a workspace of this name has ever been captured."""
@@ -296,6 +331,12 @@ class Store:
         below = f"{REF_ROOT}/{workspace.hash}"
         for name, _content in list(find_torn(self.layout, below, beside=_HISTORY)):
             durable.remove(os.path.join(self.layout.store, name))
+
+
+def _places(project: Mapping[str, Any]) -> dict[str, int]:
+    """Return the places of the directories that stood where a workspace is, by their inodes."""
+    root, places = project.get("root"), project.get("places")
+    return {} if root is None else {str(root): 0, **(places if isinstance(places, dict) else {})}
 
 
 @contextmanager

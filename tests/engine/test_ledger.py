@@ -107,9 +107,9 @@ def test_record_is_one_line_of_the_form_that_older_and_newer_programs_read(tmp_p
     assert path.read_bytes() == (
         b'{"n":1,"type":"write","chat":"chat","session":"s","turn":"t","checkpoint":null,"after":null,'
         b'"changes":{"\\u00e9":["file",420,"1111111111111111111111111111111111111111"]},"stats":[1,2,3],'
-        b'"before":{"\\u00e9":null},"uncaptured":{"x":"too large"},"unreached":{"d":"unreadable"}}\n'
+        b'"before":{"\\u00e9":null},"uncaptured":{"x":"too large"},"unreached":{"d":"unreadable"},"place":0}\n'
         b'{"n":2,"type":"restore","token":"token","target":"target","safety":null,'
-        b'"entries":{"\\u00e9":[null,"c","t",5,[1]]},"report":{},"chat":"","before":{}}\n'
+        b'"entries":{"\\u00e9":[null,"c","t",5,[1]]},"report":{},"chat":"","before":{},"place":0}\n'
     )
 
 

@@ -65,6 +65,57 @@ def test_turn_can_be_undone_once_the_directory_is_back(replaced: Lab) -> None:
     assert not replaced.exists("d/new")
 
 
+def come_back(lab: Lab) -> None:
+    """The directory from before stands there again, as when its disk is mounted."""
+    remove(lab.root)
+    (lab.home / "elsewhere").rename(lab.root)
+
+
+def test_what_was_restored_into_it_is_not_removed_from_the_one_that_comes_back(replaced: Lab) -> None:
+    inside = snapshot(replaced.home / "elsewhere")
+    report = replaced.rollback(1, everything=True)
+    come_back(replaced)
+
+    with pytest.raises(RestoreRefused, match="was done in another directory"):
+        replaced.undo_restore(report)
+    for number in range(len(replaced.checkpoints())):
+        if replaced.checkpoints()[number].restore_token is None:
+            assert replaced.rollback(number + 1).complete
+    assert replaced.read("d/gone") == "gone\n"
+    assert replaced.read("d/kept") == "kept\n"
+    assert {path for path in inside if not replaced.exists(path)} == {"d/new"}  # which the agent had made there
+
+
+def test_turn_in_it_is_told_and_takes_nothing_back_of_the_one_before(replaced: Lab) -> None:
+    first, earlier = replaced.checkpoints()[0], replaced.turn
+    told = replaced.run("echo agent > d; echo more > other")
+    again = replaced.run("echo again > other")
+    stands = snapshot(replaced.root)
+
+    with pytest.raises(RestoreRefused, match="was done in another directory"):
+        replaced.undo_turn(earlier, first)
+    unchanged = snapshot(replaced.root)
+    replaced.undo_turn(replaced.turn, replaced.checkpoints()[0])
+    replaced.undo_turn(replaced.turn - 1, replaced.checkpoints()[2])
+
+    assert "is a disk not mounted?" in told.notes[0]
+    assert again.notes == ()
+    assert unchanged == stands
+    assert replaced.read("other") == "somebody's\n"
+
+
+def test_what_was_done_before_is_taken_back_in_the_one_that_comes_back(replaced: Lab) -> None:
+    first, earlier = replaced.checkpoints()[0], replaced.turn
+    replaced.run("echo agent > d; echo more > other")
+    come_back(replaced)
+
+    replaced.undo_turn(earlier, first)
+
+    assert replaced.read("d/gone") == "gone\n"
+    assert not replaced.exists("d/new")
+    assert replaced.run("echo on > d/kept").notes == ()
+
+
 def test_turn_that_made_the_directory_anew_is_undone(lab: Lab) -> None:
     lab.edit("a", "a\n")
     lab.run(f"mv {lab.root} {lab.home}/away; mkdir {lab.root}; cd {lab.root}; echo b > b")
