@@ -76,13 +76,14 @@ def identities(workspace: Workspace, captured: Captured) -> Identities:
     return {path: identity for path, identity in found if identity is not None}
 
 
-def moved_in(
-    workspace: Workspace, gone: Iterable[Gap], known: Identities, after: Captured, changes: Iterable[Change]
-) -> dict[str, str]:
+def moved_in(workspace: Workspace, known: Identities, after: Captured, changes: Iterable[Change]) -> dict[str, str]:
     """Return the changed files that are, or lie in, what stood under another name before and no capture held there."""
-    wanted = {known[gap.path] for gap in gone if gap.path in known}
     files = [change.path for change in changes if change.after is not None and change.after.kind in _CONTENT_KINDS]
-    if not wanted or not files:
+    if not files:
+        return {}
+    # The old name may have been given to something else by now.
+    wanted = {identity for path, identity in known.items() if _identity(workspace, path) != identity}
+    if not wanted:
         return {}
     places = {path for file in files for path in (file, *iter_parents(file))}
     moved = frozenset(path for path in places if _identity(workspace, path) in wanted)

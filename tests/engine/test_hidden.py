@@ -128,6 +128,26 @@ def test_what_no_checkpoint_holds_stays_where_a_script_moved_it(lab: Lab, tmp_pa
     }
 
 
+def test_what_no_checkpoint_holds_stays_also_where_its_name_was_given_away(lab: Lab, tmp_path: Path) -> None:
+    lab.edit(".gitignore", "*.hid\n")
+    for name in ("a.hid", "b.hid", "app", "app.log"):
+        lab.edit(name, f"{name}\n")
+        os.utime(lab.root / name, (1_700_000_000, 1_700_000_000))
+    lab.write("first", "1\n")
+    (tmp_path / "script").write_text(
+        "mv app.log saved; touch app.log; mv a.hid kept; echo fresh > a.hid; mv app t; mv b.hid app; mv t b.hid"
+    )
+
+    lab.run(f"sh {tmp_path}/script")
+    report = lab.undo_turn(lab.turn, lab.checkpoints()[0])
+
+    assert {name: lab.read(name) for name in ("saved", "kept", "app")} == {
+        "saved": "app.log\n", "kept": "a.hid\n", "app": "b.hid\n"
+    }  # fmt: skip
+    left = {note.path for note in report.not_captured if "moved here" in note.why}
+    assert left == {"saved", "kept", "app"}
+
+
 def test_file_that_gets_the_place_of_an_ignored_one_on_disk_is_taken_back(lab: Lab, tmp_path: Path) -> None:
     lab.edit(".gitignore", "*.tmp\n")
     lab.edit("old.tmp", "x\n")
