@@ -63,6 +63,8 @@ gone_within() {
 finish() {
     for signal in TERM KILL; do
         members || return 0
+        # All at once, where all are to go: a shell whose child went before it would start the next command.
+        [ "$kept" ] || kill -s "$signal" -- "-$group" 2>/dev/null
         kill -s "$signal" -- $left 2>/dev/null
         kill -s CONT -- $left 2>/dev/null
         if [ "$signal" = TERM ]; then gone_within "$grace" && return 0; else gone_within 50 && return 0; fi
