@@ -1,4 +1,7 @@
-"""Programs that only read, and the options and operands that make an exception of them."""
+"""Programs that only read, and the options and operands that make an exception of them.
+
+The word TODO in one of the commands is what it looks for, as people do.
+"""
 
 from tests.engine.shell.tables.lines import split
 
