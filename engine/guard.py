@@ -188,7 +188,8 @@ class Guard:
         notes = self.settle(workspace)
         captured = self._catch_up(workspace, self.capture(workspace, named, anew=anew), named)
         held = list_held(self._store, workspace)
-        notes += self._say_damage(workspace) + self._enter(workspace, held)
+        notes += self._say_damage(workspace)
+        notes += enter_place(self._store, workspace, held[0]) if held else ()
         found = covering(held, captured, call.turn)
         gaps = _newly_named(captured, named) if checkpoint else ()
         if found is None and checkpoint:
@@ -203,11 +204,6 @@ class Guard:
         number = self._store.ledger(workspace).number
         missed = {} if writes else identities(workspace, captured)
         return Before(captured, found, reason, notes, 0.0, number, running, anew, gaps, missed)
-
-    def _enter(self, workspace: Workspace, held: Sequence[Held]) -> tuple[str, ...]:
-        """Note that another directory stands where the workspace was, if so, and return what to say of it."""
-        with Tree.open(workspace.root) as tree:
-            return enter_place(self._store, workspace, tree, held[0]) if held else ()
 
     def _catch_up(self, workspace: Workspace, captured: Captured, named: Sequence[str]) -> Captured:
         """Capture again what a person saved while the workspace was being looked at: the tool may take it away."""

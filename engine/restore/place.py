@@ -4,8 +4,6 @@ Where a disk is not mounted, or something else was put in its place, another dir
 brought back was never taken away from it, and what stands there was never put there.
 """
 
-import os
-
 from engine.checkpoints.history import Held
 from engine.checkpoints.manifest import MODES_PATH
 from engine.errors import RestoreRefused
@@ -19,19 +17,18 @@ from engine.store.opened import Store
 _UNMOUNTED = "is a disk not mounted?"
 
 
-def require_place(store: Store, workspace: Workspace, tree: Tree, newest: Held) -> None:
+def require_place(store: Store, workspace: Workspace, newest: Held) -> None:
     """Refuse to write into a directory that no checkpoint has seen and that holds nothing of what they saw.
 
     Args:
         store: the store.
         workspace: the workspace.
-        tree: its files.
         newest: its newest checkpoint.
 
     Raises:
         RestoreRefused: it is another directory.
     """
-    if _is_another(store, workspace, tree, newest):
+    if _is_another(store, workspace, newest):
         raise RestoreRefused(
             f"{_nothing_stands(workspace)}: {_UNMOUNTED} /rollback N --all restores everything into what stands there"
         )
@@ -54,20 +51,20 @@ def require_same_place(store: Store, workspace: Workspace, request: Request, tar
         )
 
 
-def enter_place(store: Store, workspace: Workspace, tree: Tree, newest: Held) -> tuple[str, ...]:
+def enter_place(store: Store, workspace: Workspace, newest: Held) -> tuple[str, ...]:
     """Note that another directory stands there, where it does; return what to say of it."""
-    if not _is_another(store, workspace, tree, newest):
+    if not _is_another(store, workspace, newest):
         return ()
     store.enter(workspace)
     return (f"{_nothing_stands(workspace)}: {_UNMOUNTED} What was done there before is not taken back here",)
 
 
-def _is_another(store: Store, workspace: Workspace, tree: Tree, newest: Held) -> bool:
-    known = store.known_directory(workspace)
-    if known is None or store.has_seen(workspace, os.stat(workspace.root).st_ino):
+def _is_another(store: Store, workspace: Workspace, newest: Held) -> bool:
+    if not store.is_strange(workspace):
         return False
     files = [path for path in list_tree(store.git, newest.tree) if path != MODES_PATH]
-    return bool(files) and all(tree.signature(path) is None for path in files)
+    with Tree.open(workspace.root) as tree:
+        return bool(files) and all(tree.signature(path) is None for path in files)
 
 
 def _nothing_stands(workspace: Workspace) -> str:

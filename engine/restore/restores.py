@@ -141,12 +141,10 @@ class Restores:
         target = get_held(self._store, workspace, held, request.checkpoint_id)
         if not request.everything:
             require_ledger(self._store, workspace, held, target)
-        with self._open_tree(workspace) as tree:
-            if not request.everything:
-                require_place(self._store, workspace, tree, held[0])
-                require_same_place(self._store, workspace, request, target)
-            elif anew:
-                enter_place(self._store, workspace, tree, held[0])
+            require_place(self._store, workspace, held[0])
+            require_same_place(self._store, workspace, request, target)
+        elif anew:
+            enter_place(self._store, workspace, held[0])
         selection = self._selection(workspace, target, request, reader)
         feed = None if self._feed is None else self._feed.of(workspace)
         forced = self._store.ledger(workspace).present()

@@ -31,7 +31,9 @@ STALE_NAMES_LOCK_S = 60.0
 _MOST_UNSAVED_CAPTURES = 16
 _MOST_UNSAVED_ROWS = 2000
 
+# Directories that stood where a workspace is and are still told apart; beyond that the oldest are forgotten.
 _MOST_PLACES = 64
+
 _HISTORY = ("checkpoints", "sessions")
 
 
@@ -52,6 +54,7 @@ class Remembered:
     unsaved: set[str] | None = None
     unsaved_captures: int = 0
     ledger: tuple[Stamp | None, Reading] | None = None
+    project: tuple[Stamp | None, dict[str, Any]] | None = None
     tracked: Any = None
     tracked_stamp: tuple[int, ...] | None = None
     seen: Any = None
@@ -245,17 +248,33 @@ class Store:
         """
         self._note(workspace, looked=looked)
 
+    def is_strange(self, workspace: Workspace) -> bool:
+        """Whether a directory stands there that was never taken for the workspace, while another was.
+
+        Directories are told apart by their inodes alone: the device changes from one start of the system to the next.
+        """
+        places = _places(self._project(workspace))
+        return bool(places) and str(os.stat(workspace.root).st_ino) not in places
+
     def enter(self, workspace: Workspace) -> None:
         """Note that a directory stands there that has nothing to do with the one before: it is a place of its own."""
-        known = self._project(workspace)
-        self._note(workspace, looked=True, place=max([0, *_places(known).values()]) + 1)
+        places = _places(self._project(workspace))
+        self._note(workspace, looked=True, place=max(places.values(), default=0) + 1)
 
     def _project(self, workspace: Workspace) -> dict[str, Any]:
+        """Return what is noted of the workspace, nothing where it cannot be read; read again only when it changed."""
+        known = self.remembered(workspace)
+        path = self.layout.project(workspace.hash)
+        stamp = file_stamp(path)
+        if known.project is not None and known.project[0] == stamp:
+            return known.project[1]
         try:
-            known = durable.read_json(self.layout.project(workspace.hash))
+            value = durable.read_json(path)
         except ValueError:
-            return {}
-        return known if isinstance(known, dict) else {}
+            value = None
+        project = value if isinstance(value, dict) else {}
+        known.project = stamp, project
+        return project
 
     def _note(self, workspace: Workspace, *, looked: bool, place: int | None = None) -> None:
         path = self.layout.project(workspace.hash)
@@ -268,29 +287,19 @@ class Store:
             "last_touch": now,
             "parent": {"dev": parent.st_dev, "ino": parent.st_ino},
         }
-        root = os.stat(workspace.root).st_ino if looked else known.get("root")
-        if root is not None:
-            value["root"] = root
         places = _places(known)
-        if looked and root is not None:
-            goes_on = places.pop(str(root), places.get(str(known.get("root")), 0))
-            places[str(root)] = goes_on if place is None else place
+        if looked:
+            stands = os.stat(workspace.root).st_ino
+            here = _place_of(known, stands) if place is None else place
+            places.pop(str(stands), None)  # so that the newest is the last
+            places[str(stands)] = here
+            value["root"] = stands
+        elif known.get("root") is not None:
+            value["root"] = known["root"]
         if any(places.values()):
             value["places"] = dict(list(places.items())[-_MOST_PLACES:])
         if value != known:
             durable.write_json(path, value)
-
-    def known_directory(self, workspace: Workspace) -> int | None:
-        """Return the inode of the directory that was last taken for the workspace, ``None`` if it is not known.
-
-        The device is not kept: it changes from one start of the system to the next.
-        """
-        known = self._project(workspace).get("root")
-        return known if isinstance(known, int) else None
-
-    def has_seen(self, workspace: Workspace, inode: int) -> bool:
-        """Whether this directory has been taken for the workspace before, as far as that is still known."""
-        return str(inode) in _places(self._project(workspace))
 
     def place(self, workspace: Workspace) -> int:
         """Return the number of the place that the workspace's directory is.
@@ -298,13 +307,11 @@ class Store:
         A directory that takes over from another, as its copy, is the same place; one that has nothing to do with it, as
         where a disk is not mounted, is another, and the one before is its old place again when it comes back.
         """
-        known = self._project(workspace)
-        places = _places(known)
-        before = places.get(str(known.get("root")), 0)
         try:
-            return places.get(str(os.stat(workspace.root).st_ino), before)
+            stands = os.stat(workspace.root).st_ino
         except OSError:
-            return before
+            stands = None
+        return _place_of(self._project(workspace), stands)
 
     def knows(self, workspace_hash: str) -> bool:
         """Whether a workspace of this name has ever been captured."""
@@ -336,7 +343,13 @@ class Store:
 def _places(project: Mapping[str, Any]) -> dict[str, int]:
     """Return the places of the directories that stood where a workspace is, by their inodes."""
     root, places = project.get("root"), project.get("places")
-    return {} if root is None else {str(root): 0, **(places if isinstance(places, dict) else {})}
+    return {str(root): 0, **(places if isinstance(places, dict) else {})} if isinstance(root, int) else {}
+
+
+def _place_of(project: Mapping[str, Any], inode: int | None) -> int:
+    """Return the place of a directory; one that was never noted goes on from the last that was."""
+    places = _places(project)
+    return places.get(str(inode), places.get(str(project.get("root")), 0))
 
 
 @contextmanager
